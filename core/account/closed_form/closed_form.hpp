@@ -1,0 +1,13 @@
+// The closed forms, one file an algorithm. `predict` calls the one that is named.
+#pragma once
+
+#include "core/account/prediction.hpp"
+
+namespace flashsim {
+
+Prediction predict_standard(const Problem& problem, Tiling tiling);
+Prediction predict_eager(const Problem& problem, Tiling tiling);
+Prediction predict_flash1(const Problem& problem, Tiling tiling);
+Prediction predict_flash2(const Problem& problem, Tiling tiling);
+
+}  // namespace flashsim

@@ -1,0 +1,36 @@
+#include "core/account/prediction.hpp"
+
+#include "core/account/closed_form/closed_form.hpp"
+#include "core/account/closed_form/visited.hpp"
+
+namespace flashsim {
+
+Prediction predict(Algorithm algorithm, const Problem& problem, Tiling tiling) {
+  switch (algorithm) {
+    case Algorithm::standard: return predict_standard(problem, tiling);
+    case Algorithm::eager: return predict_eager(problem, tiling);
+    case Algorithm::flash1: return predict_flash1(problem, tiling);
+    case Algorithm::flash2: return predict_flash2(problem, tiling);
+  }
+  return {};
+}
+
+ProblemFlops problem_flops(const Problem& problem) {
+  const Formula heads("B·H", Count(problem.batch) * problem.heads);
+  const Formula depth("d", problem.head_dim);
+  const bool halved = problem.causal && problem.seq == problem.kv_seq;
+  return {.paper = Formula(halved ? 2 : 4) * heads * Formula("N", problem.seq) * Formula("Nkv", problem.kv_seq) * depth,
+          .exact = Formula(4) * heads * Formula("visible pairs", visible_pairs(problem)) * depth};
+}
+
+Bytes input_bytes(const Problem& problem) {
+  return whole_size(Operand::Q, problem) + whole_size(Operand::K, problem) + whole_size(Operand::V, problem);
+}
+
+Bytes total_size(const std::vector<Alive>& alive, const Problem& problem) {
+  Bytes total;
+  for (const Alive& tensor : alive) total += whole_size(tensor.operand, problem);
+  return total;
+}
+
+}  // namespace flashsim

@@ -1,0 +1,116 @@
+#include "core/account/ledger.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace flashsim {
+
+void Ledger::kernel(std::string_view name, std::int64_t blocks) {
+  tally_.kernels.push_back({std::string(name), blocks});
+}
+
+void Ledger::allocate(Operand operand) {
+  alive_ += whole_size(operand, problem_);
+  tally_.peak_allocated = std::max(tally_.peak_allocated, alive_);
+}
+
+void Ledger::release(Operand operand) { alive_ = alive_ - whole_size(operand, problem_); }
+
+void Ledger::move_in(const Step& step, Bytes bytes) {
+  if (!step.again) tally_.hbm_of(step.operand).read += bytes;
+  tally_.sm_of(step.operand).read += bytes;
+  tally_.sram_of(step.operation).written += bytes;
+}
+
+void Ledger::move_out(const Step& step, Bytes bytes) {
+  tally_.hbm_of(step.operand).written += bytes;
+  tally_.sm_of(step.operand).written += bytes;
+  tally_.sram_of(step.operation).read += bytes;
+}
+
+void Ledger::work_on(const Step& step) {
+  const Count rows = step.rows.size();
+  const Count keys = step.keys.size();
+  const Count entries = rows * keys;
+  const Count depth = problem_.head_dim;
+  const Count stored = size_of(problem_.storage);
+  const Count summed = size_of(problem_.accumulation());
+  const Bytes tile_of_scores(entries * stored);      // S_ij and P_ij
+  const Bytes accumulator(rows * depth * summed);    // O_i while it is summed
+  Flow& sram = tally_.sram_of(step.operation);
+  Work& work = tally_.work;
+  switch (step.operation) {
+    case Operation::scores:
+      sram += {.read = Bytes((rows + keys) * depth * stored), .written = tile_of_scores};
+      work.products += Flops(Count(2) * entries * depth);
+      break;
+    case Operation::scale:
+      sram += {.read = tile_of_scores, .written = tile_of_scores};
+      work.scale += Flops(entries);
+      break;
+    case Operation::mask:
+      sram += {.read = tile_of_scores, .written = tile_of_scores};
+      work.mask += Flops(entries);
+      break;
+    case Operation::softmax:
+      sram += {.read = tile_of_scores, .written = tile_of_scores};
+      work.softmax += Flops(Count(4) * entries);
+      work.exponentials += entries;
+      break;
+    case Operation::online_softmax:
+      sram += {.read = tile_of_scores, .written = tile_of_scores};
+      work.softmax += Flops(Count(3) * entries);
+      work.exponentials += entries;
+      break;
+    case Operation::rescale:
+      sram += {.read = accumulator, .written = accumulator};
+      work.rescale += Flops(rows * (depth + 2));
+      work.exponentials += rows;
+      break;
+    case Operation::accumulate:
+      sram += {.read = tile_of_scores + Bytes(keys * depth * stored) + accumulator, .written = accumulator};
+      work.products += Flops(Count(2) * entries * depth);
+      break;
+    case Operation::finish:
+      sram += {.read = accumulator, .written = Bytes(rows * depth * stored)};
+      work.normalise += Flops(rows * (depth + 1));
+      break;
+    default: break;
+  }
+}
+
+void Ledger::step(const Step& step) {
+  tally_.steps += 1;
+  switch (step.operation) {
+    case Operation::initialise: {
+      // The starting values are constants: they come from registers and cost no on-chip read.
+      const Bytes bytes = tile_bytes(step, problem_);
+      tally_.initial_of(step.operand).written += bytes;
+      tally_.sm_of(step.operand).written += bytes;
+      break;
+    }
+    case Operation::load: move_in(step, tile_bytes(step, problem_)); break;
+    case Operation::store: move_out(step, tile_bytes(step, problem_)); break;
+    default:
+      if (!step.idle) work_on(step);
+  }
+}
+
+Tally Ledger::all_heads() const {
+  const Count heads = Count(problem_.batch) * problem_.heads;
+  const auto times = [&](Flow flow) { return Flow{flow.read * heads, flow.written * heads}; };
+  Tally all = tally_;
+  for (auto* flows : {&all.hbm, &all.initial, &all.sm}) {
+    for (Flow& flow : *flows) flow = times(flow);
+  }
+  for (Flow& flow : all.sram) flow = times(flow);
+  Work& work = all.work;
+  for (Flops* flops : {&work.products, &work.scale, &work.mask, &work.softmax, &work.rescale, &work.normalise}) {
+    *flops = *flops * heads;
+  }
+  work.exponentials = work.exponentials * heads;
+  for (KernelLaunch& kernel : all.kernels) kernel.blocks = kernel.blocks * heads;
+  return all;
+}
+
+}  // namespace flashsim

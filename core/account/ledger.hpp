@@ -1,0 +1,34 @@
+// The ledger: a listener that counts what a walk moves and computes.
+#pragma once
+
+#include "core/account/tally.hpp"
+#include "core/problem/problem.hpp"
+#include "core/schedule/walk.hpp"
+
+namespace flashsim {
+
+class Ledger : public Listener {
+ public:
+  explicit Ledger(const Problem& problem) : problem_(problem) {}
+
+  void step(const Step& step) override;
+  void kernel(std::string_view name, std::int64_t blocks) override;
+  void allocate(Operand operand) override;
+  void release(Operand operand) override;
+
+  /// What the head that was walked adds up to.
+  [[nodiscard]] const Tally& one_head() const { return tally_; }
+  /// The same for all B·H heads, which walk alike.
+  [[nodiscard]] Tally all_heads() const;
+
+ private:
+  void move_in(const Step& step, Bytes bytes);
+  void move_out(const Step& step, Bytes bytes);
+  void work_on(const Step& step);
+
+  const Problem& problem_;
+  Tally tally_;
+  Bytes alive_;
+};
+
+}  // namespace flashsim

@@ -1,0 +1,53 @@
+// What the closed forms say of a run. Written apart from the walks and including none of their code.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/account/formula.hpp"
+#include "core/account/tally.hpp"
+#include "core/problem/algorithm.hpp"
+#include "core/problem/problem.hpp"
+#include "core/problem/tiling.hpp"
+
+namespace flashsim {
+
+/// A figure's formula, as --explain prints it.
+struct Explanation {
+  std::string figure;   ///< as figures_of names it: "hbm.K.read_bytes"
+  std::string symbols;
+  std::string numbers;
+  Count value;
+};
+
+/// One tensor of a peak. `note` says what it is where the name doesn't.
+struct Alive {
+  Operand operand{};
+  std::string note;
+};
+
+struct Prediction {
+  Tally tally;
+  std::vector<Explanation> explanations;
+  std::vector<Alive> intermediate;  ///< alive at the peak, as the lesson counts it
+  std::vector<Alive> allocated;     ///< alive at the peak, as an allocator sees it
+};
+
+/// The closed form of `algorithm`, forward, over all batch entries and heads.
+Prediction predict(Algorithm algorithm, const Problem& problem, Tiling tiling);
+
+/// FLOPs that the problem asks for, whatever the algorithm.
+struct ProblemFlops {
+  Formula paper = 0;  ///< 4·N·Nkv·d a head, halved when causal and N = Nkv: what papers divide by
+  Formula exact = 0;  ///< 4·d for every visible pair
+};
+ProblemFlops problem_flops(const Problem& problem);
+
+/// Bytes of Q, K and V together.
+Bytes input_bytes(const Problem& problem);
+
+/// Bytes of the tensors of a peak, together.
+Bytes total_size(const std::vector<Alive>& alive, const Problem& problem);
+
+}  // namespace flashsim

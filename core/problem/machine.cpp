@@ -1,0 +1,116 @@
+#include "core/problem/machine.hpp"
+
+#include <cassert>
+
+#include <fmt/format.h>
+
+#include "core/base/json_reader.hpp"
+#include "core/base/nearest.hpp"
+#include "core/problem/library.hpp"
+
+namespace flashsim {
+namespace {
+
+constexpr const char* kFolder = "machines";
+constexpr const char* kSchema = "flashsim.machine/1";
+
+std::vector<std::string> read_names(JsonReader& reader, const std::string& key) {
+  std::vector<std::string> names;
+  const nlohmann::json* list = reader.value(key);
+  if (list == nullptr) return names;
+  bool texts = list->is_array();
+  for (const auto& item : *list) {
+    texts = texts && item.is_string();
+    if (texts) names.push_back(item.get<std::string>());
+  }
+  if (!texts) reader.fail({fmt::format("{} must be a list of texts", reader.path_of(key)), ""});
+  return names;
+}
+
+/// A size or number that every machine must have, at least `least`.
+std::int64_t required(JsonReader& reader, const std::string& key, std::int64_t least = 1) {
+  const auto value = reader.integer(key);
+  if (!value) {
+    reader.fail({fmt::format("{} is missing", reader.path_of(key)), ""});
+    return least;
+  }
+  if (*value < least) {
+    reader.fail({fmt::format("{} must be at least {}, not {}", reader.path_of(key), least, *value), ""});
+  }
+  return *value;
+}
+
+std::optional<double> rate(JsonReader& reader, const std::string& key) {
+  const auto value = reader.number(key);
+  if (value && *value <= 0) {
+    reader.fail({fmt::format("{} must be above 0, not {}", reader.path_of(key), *value), ""});
+  }
+  return value;
+}
+
+Result<Machine> read_machine(const NamedText& data) {
+  const auto parsed = parse_json(data.text, data.source);
+  if (!parsed) return parsed.error();
+  JsonReader reader(*parsed, data.source + ": ");
+  if (const auto schema = reader.text("schema"); schema != kSchema) {
+    reader.fail({fmt::format("{}: schema must be \"{}\", not {}", data.source, kSchema,
+                             schema ? fmt::format("\"{}\"", *schema) : "absent"), ""});
+  }
+  Machine machine;
+  machine.name = reader.text("name").value_or("");
+  machine.aliases = read_names(reader, "aliases");
+  machine.title = reader.text("title").value_or(machine.name);
+  machine.vendor = reader.text("vendor").value_or("");
+  machine.memory = Bytes(required(reader, "memory_bytes"));
+  machine.memory_bandwidth = {static_cast<double>(required(reader, "memory_bytes_per_second"))};
+  machine.l2 = Bytes(required(reader, "l2_bytes"));
+  machine.sms = required(reader, "sms");
+  machine.shared_memory_per_sm = Bytes(required(reader, "shared_memory_per_sm_bytes"));
+  machine.shared_memory_per_block = Bytes(required(reader, "shared_memory_per_block_bytes"));
+  machine.registers_per_sm = Bytes(required(reader, "registers_per_sm_bytes"));
+  machine.blocks_per_sm = required(reader, "blocks_per_sm");
+  machine.clock_hz = static_cast<double>(required(reader, "clock_hz"));
+  machine.exponentials_per_sm_per_clock = rate(reader, "exponentials_per_sm_per_clock");
+  if (const nlohmann::json* rates = reader.object("flops_per_second")) {
+    JsonReader inner(*rates, reader.path_of("flops_per_second"));
+    machine.flops_per_second = {.fp64 = rate(inner, "fp64"), .fp32 = rate(inner, "fp32"),
+                                .tf32 = rate(inner, "tf32"), .fp16 = rate(inner, "fp16"),
+                                .bf16 = rate(inner, "bf16"), .fp8 = rate(inner, "fp8")};
+    if (auto error = inner.finish()) reader.fail(*error);
+  }
+  machine.rates = reader.text("rates").value_or("datasheet");
+  machine.uncertain = read_names(reader, "uncertain");
+  machine.notes = reader.text("notes").value_or("");
+  machine.source = reader.text("source").value_or("");
+  if (machine.shared_memory_per_block > machine.shared_memory_per_sm) {
+    reader.fail({fmt::format("{}: a block's shared memory ({} B) is larger than an SM's ({} B)", data.source,
+                             machine.shared_memory_per_block.value(), machine.shared_memory_per_sm.value()), ""});
+  }
+  if (auto error = reader.finish()) return *error;
+  return machine;
+}
+
+}  // namespace
+
+Result<Machine> find_machine(const std::string& name_or_path) {
+  const auto data = find_data("GPU", kFolder, name_or_path);
+  if (data) return read_machine(*data);
+  for (Machine& machine : built_in_machines()) {
+    for (const std::string& alias : machine.aliases) {
+      if (alias == name_or_path) return std::move(machine);
+    }
+  }
+  return data.error();
+}
+
+std::vector<Machine> built_in_machines() {
+  std::vector<Machine> machines;
+  for (const std::string& name : built_in_names(kFolder)) {
+    auto machine = read_machine(find_data("GPU", kFolder, name).value());
+    assert(machine.ok());
+    machines.push_back(std::move(machine).value());
+  }
+  return machines;
+}
+
+}  // namespace flashsim

@@ -1,0 +1,48 @@
+// Where it is computed: a GPU, read from a data file (core/problem/machines).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/result.hpp"
+#include "core/base/units.hpp"
+
+namespace flashsim {
+
+struct Machine {
+  std::string name;                    ///< "a100"
+  std::vector<std::string> aliases;
+  std::string title;                   ///< "A100 80 GB"
+  std::string vendor;
+  Bytes memory;                        ///< HBM, all of it
+  BytesPerSecond memory_bandwidth;
+  Bytes l2;
+  std::int64_t sms = 0;
+  Bytes shared_memory_per_sm;
+  Bytes shared_memory_per_block;       ///< the most that one thread block may take
+  Bytes registers_per_sm;
+  std::int64_t blocks_per_sm = 0;      ///< the most thread blocks an SM holds
+  double clock_hz = 0;
+  std::optional<double> exponentials_per_sm_per_clock;
+  /// Dense rates; absent where the chip has no such unit or no figure is known.
+  struct Rates {
+    std::optional<double> fp64, fp32, tf32, fp16, bf16, fp8;
+  } flops_per_second;
+  std::string rates;                   ///< "datasheet" or "measured"
+  std::vector<std::string> uncertain;  ///< keys of the data file whose value is uncertain
+  std::string notes;
+  std::string source;
+
+  /// Shared memory that the hardware keeps back for each resident block.
+  [[nodiscard]] Bytes reserved_per_block() const { return shared_memory_per_sm - shared_memory_per_block; }
+};
+
+/// A built-in machine by name or alias, or a file. Errors: unknown names and whatever is wrong in it.
+Result<Machine> find_machine(const std::string& name_or_path);
+
+/// Every built-in machine, by name.
+std::vector<Machine> built_in_machines();
+
+}  // namespace flashsim

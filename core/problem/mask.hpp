@@ -1,0 +1,20 @@
+// The causal mask. Every query sees a prefix of the keys, so one number a row says it all.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/problem/problem.hpp"
+
+namespace flashsim {
+
+/// The number of keys that query `row` sees: keys 0 … n−1 are visible, the rest are masked. 0 where
+/// the row is empty.
+constexpr std::int64_t visible_keys(const Problem& problem, std::int64_t row) {
+  if (!problem.causal) return problem.kv_seq;
+  const std::int64_t offset =
+      problem.alignment == CausalAlignment::bottom_right ? problem.kv_seq - problem.seq : 0;
+  return std::clamp<std::int64_t>(row + offset + 1, 0, problem.kv_seq);
+}
+
+}  // namespace flashsim

@@ -1,0 +1,42 @@
+// FlashAttention forward (arXiv 2205.14135, Algorithm 1): key/value tiles outside, query tiles inside.
+// O, normalised each time, and l and m go to HBM and come back for every key/value tile.
+#include "core/schedule/tile_grid.hpp"
+#include "core/schedule/walk.hpp"
+
+namespace flashsim {
+
+void walk_flash1(const Problem& problem, Tiling tiling, Listener& listener) {
+  const TileGrid grid(problem, tiling);
+  using enum Operation;
+  constexpr std::array kState{Operand::O, Operand::l, Operand::m};
+  for (const Operand state : kState) listener.allocate(state);
+  listener.kernel("attention", 1);
+  for (std::int64_t i = 0; i < grid.query_tiles(); ++i) {
+    for (const Operand state : kState) listener.step(grid.on_rows(initialise, i, state));
+  }
+  // The last query tile sees the most keys, so what it doesn't visit nobody does.
+  const std::int64_t reached = grid.visited_key_tiles(grid.query_tiles() - 1);
+  for (std::int64_t j = 0; j < reached; ++j) {
+    bool loaded = false;
+    for (std::int64_t i = 0; i < grid.query_tiles(); ++i) {
+      if (j >= grid.visited_key_tiles(i)) continue;
+      if (!loaded) {
+        listener.step(grid.move(load, Operand::K, i, j));
+        listener.step(grid.move(load, Operand::V, i, j));
+        loaded = true;
+      }
+      listener.step(grid.move(load, Operand::Q, i, j));
+      for (const Operand state : kState) listener.step(grid.move(load, state, i, j));
+      listener.step(grid.at(scores, i, j));
+      listener.step(grid.mask(i, j));
+      listener.step(grid.at(online_softmax, i, j));
+      listener.step(grid.at(rescale, i, j));
+      listener.step(grid.at(accumulate, i, j));
+      listener.step(grid.at(finish, i, j));
+      for (const Operand state : kState) listener.step(grid.move(store, state, i, j));
+      listener.step(grid.at(discard, i, j));
+    }
+  }
+}
+
+}  // namespace flashsim

@@ -1,0 +1,17 @@
+// Standard attention (arXiv 2205.14135, Algorithm 0): three kernels, the whole score matrix in HBM,
+// causal or not. The first scales as it multiplies, the second masks and normalises in one pass, and P
+// overwrites S.
+#include "core/schedule/matrix_products.hpp"
+
+namespace flashsim {
+
+void walk_standard(const Problem& problem, Tiling tiling, Listener& listener) {
+  const TileGrid grid(problem, tiling);
+  listener.allocate(Operand::S);
+  walk_scores_product(grid, listener);
+  walk_row_softmax(grid, true, listener);
+  listener.allocate(Operand::O);
+  walk_output_product(grid, listener);
+}
+
+}  // namespace flashsim

@@ -1,0 +1,77 @@
+// The account of one run: what an algorithm moves, keeps and computes on a problem, and what that means
+// on a machine. The terminal, JSON, CSV and Markdown are all written from this one report.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/account/check.hpp"
+#include "core/account/occupancy.hpp"
+#include "core/account/prediction.hpp"
+#include "core/base/result.hpp"
+#include "core/problem/algorithm.hpp"
+#include "core/problem/machine.hpp"
+#include "core/problem/problem.hpp"
+#include "core/problem/tiling.hpp"
+#include "core/schedule/walk.hpp"
+#include "core/study/request.hpp"
+
+namespace flashsim {
+
+/// Walks up to so many steps are counted on every run.
+inline constexpr std::int64_t kStepsCountedAlways = 1'000'000;
+
+/// Where the figures come from. Tests put a wrong one in its place and see it reported.
+struct AccountSources {
+  std::function<Prediction(Algorithm, const Problem&, Tiling)> predict = flashsim::predict;
+  std::function<void(Algorithm, const Problem&, Tiling, Listener&)> walk = flashsim::walk;
+};
+
+/// Told now and then how much of a long walk is done, from 0 to 1.
+using Progress = std::function<void(double done)>;
+
+/// What standard attention moves and keeps on the same problem.
+struct StandardBeside {
+  Bytes hbm;
+  Bytes peak_intermediate;
+};
+
+struct AccountReport {
+  Algorithm algorithm{};
+  Problem problem;
+  Machine machine;
+  std::string gpu;  ///< as it was asked for: a name or a path
+  Tiling tiling;
+  Bytes shared_memory;  ///< the limit that tiles must fit
+
+  Prediction prediction;
+  std::optional<Tally> counted;  ///< absent where the walk is too long and wasn't asked for
+  std::vector<Discrepancy> discrepancies;
+
+  ProblemFlops flops;
+  std::vector<Occupancy> kernels;
+  std::optional<StandardBeside> standard;  ///< absent where its counts leave 64 bits
+
+  [[nodiscard]] const Tally& tally() const { return prediction.tally; }
+  [[nodiscard]] Bytes hbm_bytes() const { return tally().hbm_total().total(); }
+  [[nodiscard]] Bytes peak_intermediate() const { return total_size(prediction.intermediate, problem); }
+  /// Inputs and peak together.
+  [[nodiscard]] Bytes memory_needed() const { return input_bytes(problem) + tally().peak_allocated; }
+  [[nodiscard]] bool fits_memory() const { return memory_needed() <= machine.memory; }
+  /// Useful (exact) FLOPs for each byte of HBM traffic.
+  [[nodiscard]] FlopsPerByte intensity() const { return Flops(flops.exact.value()) / hbm_bytes(); }
+  /// The machine's FLOPs for each byte of HBM bandwidth, in the storage type; absent without a rate.
+  [[nodiscard]] std::optional<FlopsPerByte> balance() const;
+  /// true, false, or absent where nothing was counted.
+  [[nodiscard]] std::optional<bool> predicted_equals_counted() const;
+};
+
+/// The account that `request` asks for. Errors: whatever is wrong with the request, tiles that don't
+/// fit, a count that leaves 64 bits.
+Result<AccountReport> make_account(const AccountRequest& request, const Progress& progress = {},
+                                   const AccountSources& sources = {});
+
+}  // namespace flashsim

@@ -1,0 +1,98 @@
+#include "core/study/request.hpp"
+
+#include <fmt/format.h>
+
+#include "core/base/json_reader.hpp"
+
+namespace flashsim {
+namespace {
+
+template <class T>
+void fill(std::optional<T>& over, const std::optional<T>& under) {
+  if (!over) over = under;
+}
+
+/// Reads a text and looks it up; a failed look-up becomes the reader's error.
+template <class T, class Lookup>
+std::optional<T> named(JsonReader& reader, const std::string& key, Lookup lookup) {
+  const auto text = reader.text(key);
+  if (!text) return std::nullopt;
+  Result<T> found = lookup(*text);
+  if (found) return *found;
+  Error error = found.error();
+  error.message = fmt::format("{}: {}", reader.path_of(key), error.message);
+  reader.fail(std::move(error));
+  return std::nullopt;
+}
+
+}  // namespace
+
+AccountRequest laid_over(AccountRequest over, const AccountRequest& under) {
+  fill(over.algorithm, under.algorithm);
+  fill(over.batch, under.batch);
+  fill(over.heads, under.heads);
+  fill(over.kv_heads, under.kv_heads);
+  fill(over.seq, under.seq);
+  fill(over.kv_seq, under.kv_seq);
+  fill(over.head_dim, under.head_dim);
+  fill(over.dtype, under.dtype);
+  fill(over.causal, under.causal);
+  fill(over.alignment, under.alignment);
+  fill(over.tiles.query_rows, under.tiles.query_rows);
+  fill(over.tiles.key_rows, under.tiles.key_rows);
+  fill(over.shared_memory, under.shared_memory);
+  fill(over.gpu, under.gpu);
+  over.count_always = over.count_always || under.count_always;
+  return over;
+}
+
+Result<Problem> resolve_problem(const AccountRequest& request) {
+  Problem problem;
+  problem.batch = request.batch.value_or(problem.batch);
+  problem.heads = request.heads.value_or(problem.heads);
+  problem.kv_heads = request.kv_heads.value_or(problem.heads);
+  problem.seq = request.seq.value_or(problem.seq);
+  problem.kv_seq = request.kv_seq.value_or(problem.seq);
+  problem.head_dim = request.head_dim.value_or(problem.head_dim);
+  problem.causal = request.causal.value_or(problem.causal);
+  problem.alignment = request.alignment.value_or(problem.alignment);
+  problem.storage = request.dtype.value_or(problem.storage);
+  if (auto error = problem.validate()) return *error;
+  return problem;
+}
+
+Result<AccountRequest> read_request(std::string_view text, const std::string& source) {
+  const auto parsed = parse_json(text, source);
+  if (!parsed) return parsed.error();
+  const bool whole_report = parsed->is_object() && parsed->contains("input");
+  JsonReader reader(whole_report ? (*parsed)["input"] : *parsed, source + ": " + (whole_report ? "input" : ""));
+  AccountRequest request;
+  request.algorithm = named<Algorithm>(reader, "algorithm", algorithm_named);
+  if (const auto pass = reader.text("pass"); pass && *pass != "forward") {
+    reader.fail({fmt::format("{} must be \"forward\", not \"{}\"", reader.path_of("pass"), *pass), ""});
+  }
+  request.batch = reader.dimension("batch");
+  request.heads = reader.dimension("heads");
+  request.kv_heads = reader.dimension("kv_heads");
+  request.seq = reader.dimension("seq");
+  request.kv_seq = reader.dimension("kv_seq");
+  request.head_dim = reader.dimension("head_dim");
+  request.dtype = named<NumberType>(reader, "dtype", [](const std::string& name) {
+    return storage_type_named("type", name);
+  });
+  request.causal = reader.flag("causal");
+  request.alignment = named<CausalAlignment>(reader, "causal_alignment", causal_alignment_named);
+  request.tiles.query_rows = reader.dimension("tile_q");
+  request.tiles.key_rows = reader.dimension("tile_k");
+  if (const auto bytes = reader.integer("sram_bytes")) {
+    if (*bytes < 1) {
+      reader.fail({fmt::format("{} must be at least 1, not {}", reader.path_of("sram_bytes"), *bytes), ""});
+    }
+    request.shared_memory = Bytes(*bytes);
+  }
+  request.gpu = reader.text("gpu");
+  if (auto error = reader.finish()) return *error;
+  return request;
+}
+
+}  // namespace flashsim

@@ -1,0 +1,41 @@
+// What a user asks of an account: every option, each of which may be absent. Requests come from the
+// command line and from JSON, are laid over each other, and are resolved to a problem once.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/base/result.hpp"
+#include "core/base/units.hpp"
+#include "core/problem/algorithm.hpp"
+#include "core/problem/problem.hpp"
+#include "core/problem/tiling.hpp"
+
+namespace flashsim {
+
+struct AccountRequest {
+  std::optional<Algorithm> algorithm;
+  std::optional<std::int64_t> batch, heads, kv_heads, seq, kv_seq, head_dim;
+  std::optional<NumberType> dtype;
+  std::optional<bool> causal;
+  std::optional<CausalAlignment> alignment;
+  TilingRequest tiles;
+  std::optional<Bytes> shared_memory;
+  std::optional<std::string> gpu;
+  bool count_always = false;  ///< count walks of any length
+};
+
+/// `over`, and `under` where `over` is silent.
+AccountRequest laid_over(AccountRequest over, const AccountRequest& under);
+
+/// The problem that is asked for. Key/value heads and length default to the query's. Errors: as
+/// Problem::validate.
+Result<Problem> resolve_problem(const AccountRequest& request);
+
+/// Reads the `input` of an account's JSON, or that object alone. `source` names it in errors.
+Result<AccountRequest> read_request(std::string_view text, const std::string& source);
+
+}  // namespace flashsim
