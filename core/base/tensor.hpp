@@ -1,6 +1,7 @@
 // Dense row-major tensors [batch, heads, rows, columns] and views of their matrices.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -78,5 +79,14 @@ class Tensor4 {
   std::int64_t columns_ = 0;
   std::vector<T> data_;
 };
+
+/// The tensor, each element rounded to another type.
+template <class To, class From>
+Tensor4<To> converted_tensor(const Tensor4<From>& from) {
+  Tensor4<To> to(from.batch(), from.heads(), from.rows(), from.columns());
+  std::transform(from.data().begin(), from.data().end(), to.data().begin(),
+                 [](From value) { return static_cast<To>(value); });
+  return to;
+}
 
 }  // namespace flashsim

@@ -26,7 +26,7 @@ inline constexpr std::array kOperands{Operand::Q, Operand::K, Operand::V, Operan
                                       Operand::O, Operand::L, Operand::m, Operand::l};
 
 constexpr std::string_view name_of(Operand operand) {
-  constexpr std::array<std::string_view, 9> kNames{"Q", "K", "V", "S", "P", "O", "logsumexp", "m", "l"};
+  constexpr std::array<std::string_view, 9> kNames{"Q", "K", "V", "S", "P", "O", "L", "m", "l"};
   return kNames[static_cast<std::size_t>(operand)];
 }
 

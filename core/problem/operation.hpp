@@ -31,7 +31,7 @@ inline constexpr std::array kOperations{
 constexpr std::string_view name_of(Operation operation) {
   constexpr std::array<std::string_view, 13> kNames{
       "initialise", "load",    "reset",      "scores", "scale", "mask",   "softmax",
-      "online softmax", "rescale", "accumulate", "finish", "store", "discard"};
+      "online_softmax", "rescale", "accumulate", "finish", "store", "discard"};
   return kNames[static_cast<std::size_t>(operation)];
 }
 

@@ -64,6 +64,38 @@ std::optional<bool> AccountReport::predicted_equals_counted() const {
   return discrepancies.empty();
 }
 
+std::vector<TensorLine> tensor_lines(const AccountReport& report) {
+  std::vector<TensorLine> lines;
+  for (const Operand operand : kOperands) {
+    const Bytes whole = whole_size(operand, report.problem);
+    const auto add = [&](Flow flow, bool initial) {
+      if (flow.total() == Bytes()) return;
+      lines.push_back({.name = std::string(name_of(operand)) + (initial ? " initial" : ""),
+                       .operand = operand,
+                       .initial = initial,
+                       .flow = flow,
+                       .crossings = ratio(flow.total(), whole)});
+    };
+    add(report.tally().initial_of(operand), true);
+    add(report.tally().hbm_of(operand), false);
+  }
+  return lines;
+}
+
+std::vector<Explanation> explanations_of(const AccountReport& report) {
+  std::vector<Explanation> all = report.prediction.explanations;
+  const ProblemFlops& flops = report.flops;
+  all.push_back({"flops.paper", flops.paper.symbols(), flops.paper.numbers(), flops.paper.value()});
+  all.push_back({"flops.exact", flops.exact.symbols(), flops.exact.numbers(), flops.exact.value()});
+  return all;
+}
+
+Count score_matrix_entries(const Problem& problem) { return Count(problem.seq) * problem.kv_seq; }
+
+Bytes score_matrix_bytes(const Problem& problem) {
+  return Bytes(score_matrix_entries(problem) * size_of(problem.storage));
+}
+
 Result<AccountReport> make_account(const AccountRequest& request, const Progress& progress,
                                    const AccountSources& sources) {
   AccountReport report;
@@ -86,7 +118,8 @@ Result<AccountReport> make_account(const AccountRequest& request, const Progress
 
   report.prediction = sources.predict(report.algorithm, report.problem, report.tiling);
   report.flops = problem_flops(report.problem);
-  if (report.tally().overflowed() || report.memory_needed().overflowed() || report.flops.paper.value().overflowed() ||
+  if (report.tally().overflowed() || report.memory_needed().overflowed() ||
+      score_matrix_bytes(report.problem).overflowed() || report.flops.paper.value().overflowed() ||
       report.flops.exact.value().overflowed()) {
     return leaves_64_bits(report.algorithm, report.problem);
   }

@@ -69,6 +69,25 @@ struct AccountReport {
   [[nodiscard]] std::optional<bool> predicted_equals_counted() const;
 };
 
+/// One line of the traffic table.
+struct TensorLine {
+  std::string name;   ///< "K", "O initial"
+  Operand operand{};
+  bool initial = false;
+  Flow flow;
+  double crossings = 0;  ///< bytes moved, in whole tensors
+};
+
+/// The lines of HBM traffic that aren't empty.
+std::vector<TensorLine> tensor_lines(const AccountReport& report);
+
+/// The formula of every figure, the FLOPs of the problem among them.
+std::vector<Explanation> explanations_of(const AccountReport& report);
+
+/// One head's score matrix.
+Count score_matrix_entries(const Problem& problem);
+Bytes score_matrix_bytes(const Problem& problem);
+
 /// The account that `request` asks for. Errors: whatever is wrong with the request, tiles that don't
 /// fit, a count that leaves 64 bits.
 Result<AccountReport> make_account(const AccountRequest& request, const Progress& progress = {},

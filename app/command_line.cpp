@@ -1,0 +1,182 @@
+#include "app/command_line.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "app/commands/commands.hpp"
+#include "core/base/nearest.hpp"
+
+namespace flashsim {
+namespace {
+
+constexpr const char* kAbout =
+    "Attention, byte by byte: what an algorithm moves between HBM and the chip, keeps and computes.\n"
+    "Without a command: the account of one algorithm.";
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  flashsim --seq 8192 --algo flash\n"
+    "  flashsim compare --model llama-3-8b --seq 32768 --gpu h100\n"
+    "  flashsim replay three-token\n"
+    "  flashsim --algo standard --format json --out traffic.json";
+
+/// A text option that may be given once or several times, of which the last counts.
+CLI::Option* add_text(CLI::App& app, const std::string& name, std::optional<std::string>& value, const std::string& help) {
+  return app.add_option_function<std::string>(name, [&value](const std::string& text) { value = text; }, help)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
+struct CommandLine {
+  AccountOptions account;
+  ReplayOptions replay;
+  OutputOptions output;
+  std::optional<std::string> format, file;
+  std::string section;
+};
+
+void add_output_options(CLI::App& app, CommandLine& line) {
+  add_text(app, "--format", line.format, "table, json, csv or markdown (default table)")->group("Output");
+  add_text(app, "--out", line.file, "write to this file, whole or not at all")->group("Output");
+}
+
+/// The options of the problem and the machine; `chooses` adds --algo.
+void add_account_options(CLI::App& app, CommandLine& line, bool chooses) {
+  AccountOptions& o = line.account;
+  if (chooses) add_text(app, "--algo", o.algo, "standard, eager, flash1, flash2 or flash (default flash2)")->group("What");
+  add_text(app, "--seq", o.seq, "N, query length (default 8192)")->group("What");
+  add_text(app, "--kv-seq", o.kv_seq, "Nkv, key/value length (default: as --seq)")->group("What");
+  add_text(app, "--batch", o.batch, "B (default 1)")->group("What");
+  add_text(app, "--heads", o.heads, "H, query heads (default 32)")->group("What");
+  add_text(app, "--kv-heads", o.kv_heads, "Hkv, key/value heads (default: as --heads)")->group("What");
+  add_text(app, "--head-dim", o.head_dim, "d (default 128)")->group("What");
+  add_text(app, "--dtype", o.dtype, "storage: fp8, fp16, bf16, fp32 or fp64 (default fp16)")->group("What");
+  app.add_flag_function("--causal,!--no-causal", [&o](std::int64_t count) { o.causal = count > 0; },
+                        "mask the keys after each query, or none (default causal)")->group("What");
+  add_text(app, "--causal-alignment", o.alignment, "bottom-right or top-left, where N ≠ Nkv (default bottom-right)")->group("What");
+  add_text(app, "--model", o.model, "heads and head dimension of a model: a name (flashsim list models) or a file")->group("What");
+  add_text(app, "--tile-q", o.tile_q, "Br, rows of a query tile (default: chosen)")->group("How");
+  add_text(app, "--tile-k", o.tile_k, "Bc, rows of a key/value tile (default: chosen)")->group("How");
+  add_text(app, "--sram", o.sram, "shared memory of a block in place of the GPU's: 192KiB")->group("How");
+  add_text(app, "--gpu", o.gpu, "a name (flashsim list machines) or a file (default a100)")->group("Where");
+  app.add_flag("--count", o.count, "walk and count however long it takes")->group("Output");
+  app.add_flag("--explain", o.explain, "each figure's formula, and the numbers put into it")->group("Output");
+  add_text(app, "--input", o.input, "repeat the run of a JSON result; other options lie over it")->group("Output");
+  add_output_options(app, line);
+}
+
+void add_replay_options(CLI::App& app, CommandLine& line) {
+  ReplayOptions& o = line.replay;
+  app.add_option("scenario", o.scenario, "a name (flashsim list scenarios) or a file");
+  add_text(app, "--algo", o.algo, "flash1 or flash2 (default flash2)")->group("How");
+  add_text(app, "--row", o.row, "this row alone")->group("How");
+  add_text(app, "--tile-q", o.tile_q, "rows of a query tile")->group("How");
+  add_text(app, "--tile-k", o.tile_k, "rows of a key/value tile")->group("How");
+  add_text(app, "--magnitude", o.magnitude, "multiply every score by this")->group("How");
+  add_text(app, "--compute", o.compute, "f32 or f64")->group("How");
+  app.add_flag("--no-rescale", o.no_rescale, "break it: r = 1")->group("How");
+  app.add_flag("--no-subtract-max", o.no_subtract_max, "break it: p = exp(s)")->group("How");
+  app.add_flag("--step", o.step, "wait for a key after each page")->group("Output");
+  add_text(app, "--input", o.input, "repeat the run of a JSON result; other options lie over it")->group("Output");
+  add_output_options(app, line);
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    for (const std::string& name : option->get_fnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+/// What nobody took: a mistyped command or option.
+Error unexpected(const std::string& given, const CLI::App& app, const std::vector<std::string>& commands) {
+  if (given.starts_with("-")) {
+    const std::string name = given.substr(0, given.find('='));
+    const std::string nearest = nearest_name(name, option_names(app));
+    return {fmt::format("unknown option '{}'", name),
+            nearest.empty() ? fmt::format("{} --help lists them", app.get_name()) : fmt::format("did you mean '{}'?", nearest)};
+  }
+  if (app.get_parent() == nullptr) return unknown_name("command", given, commands);
+  return {fmt::format("unexpected argument '{}'", given), ""};
+}
+
+Result<int> dispatch(const CLI::App& app, CommandLine& line) {
+  line.output.format = line.format.value_or("table");
+  line.output.file = line.file;
+  if (auto error = check_format(line.output.format)) return *error;
+  const auto chosen = app.get_subcommands();
+  const std::string command = chosen.empty() ? "" : chosen.front()->get_name();
+  if (command == "compare") return compare_command(line.account, line.output);
+  if (command == "replay") return replay_command(line.replay, line.output);
+  if (command == "list") return list_command(line.section, line.output);
+  return account_command(line.account, line.output);
+}
+
+/// Options of the account stand before a command that doesn't take them.
+Outcome misplaced(const CLI::App& app) {
+  const auto chosen = app.get_subcommands();
+  if (chosen.empty()) return std::nullopt;
+  const std::vector<std::string> known = option_names(*chosen.front());
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->count() == 0 || option->get_lnames().empty()) continue;
+    const std::string name = "--" + option->get_lnames().front();
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      return Error{fmt::format("{} takes no {}", chosen.front()->get_name(), name), ""};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+int run_command_line(int argc, char** argv) {
+  CommandLine line;
+  CLI::App app{kAbout, "flashsim"};
+  app.footer(kExamples);
+  app.set_version_flag("--version", std::string("flashsim ") + FLASHSIM_VERSION);
+  app.require_subcommand(0, 1);
+  app.allow_extras();
+  add_account_options(app, line, true);
+  CLI::App* compare = app.add_subcommand("compare", "every algorithm side by side");
+  add_account_options(*compare, line, false);
+  CLI::App* replay = app.add_subcommand("replay", "a scenario step by step");
+  add_replay_options(*replay, line);
+  CLI::App* list = app.add_subcommand("list", "algorithms, machines, models, scenarios, switches, devices");
+  list->add_option("section", line.section, "one of these alone");
+  add_output_options(*list, line);
+  std::vector<std::string> commands;
+  for (CLI::App* sub : {compare, replay, list}) {
+    sub->allow_extras();
+    commands.push_back(sub->get_name());
+  }
+
+  const auto fail = [](const Error& error) {
+    print_error(error);
+    return kBadInput;
+  };
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {
+    return app.exit(success);
+  } catch (const CLI::ArgumentMismatch& mismatch) {
+    const std::string text = mismatch.what();
+    return fail({fmt::format("{} needs a value", text.substr(0, text.find(':'))), ""});
+  } catch (const CLI::ParseError& error) {
+    return fail({error.what(), ""});
+  }
+  const auto chosen = app.get_subcommands();
+  for (const CLI::App* each : {static_cast<const CLI::App*>(&app), chosen.empty() ? nullptr : static_cast<const CLI::App*>(chosen.front())}) {
+    if (each == nullptr) continue;
+    const auto extras = each->remaining();
+    if (!extras.empty()) return fail(unexpected(extras.front(), *each, commands));
+  }
+  if (auto error = misplaced(app)) return fail(*error);
+  const auto status = dispatch(app, line);
+  return status ? *status : fail(status.error());
+}
+
+}  // namespace flashsim

@@ -1,0 +1,31 @@
+// The commands. Each takes its options, emits one report and gives the exit status, or an error.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "app/options.hpp"
+#include "app/output.hpp"
+#include "core/base/result.hpp"
+
+namespace flashsim {
+
+/// Exit statuses.
+inline constexpr int kDone = 0;
+inline constexpr int kWrongResult = 1;
+inline constexpr int kBadInput = 2;
+
+struct ReplayOptions {
+  std::string scenario;
+  std::optional<std::string> algo, row, tile_q, tile_k, magnitude, compute, input;
+  bool no_rescale = false;
+  bool no_subtract_max = false;
+  bool step = false;
+};
+
+Result<int> account_command(const AccountOptions& options, const OutputOptions& output);
+Result<int> compare_command(const AccountOptions& options, const OutputOptions& output);
+Result<int> replay_command(const ReplayOptions& options, const OutputOptions& output);
+Result<int> list_command(const std::string& section, const OutputOptions& output);
+
+}  // namespace flashsim

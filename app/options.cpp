@@ -1,0 +1,73 @@
+#include "app/options.hpp"
+
+#include <fmt/format.h>
+
+#include "core/base/file.hpp"
+#include "core/base/parse.hpp"
+#include "core/problem/model.hpp"
+
+namespace flashsim {
+namespace {
+
+/// Parses options one after another and keeps the first error.
+class OptionParser {
+ public:
+  template <class T, class Parse>
+  void parse(const std::optional<std::string>& text, std::optional<T>& value, Parse parser) {
+    if (!text || error_) return;
+    Result<T> parsed = parser(*text);
+    if (parsed) {
+      value = *parsed;
+    } else {
+      error_ = parsed.error();
+    }
+  }
+  void dimension(const char* name, const std::optional<std::string>& text, std::optional<std::int64_t>& value) {
+    parse(text, value, [&](const std::string& given) { return parse_dimension(name, given); });
+  }
+  [[nodiscard]] const Outcome& error() const { return error_; }
+
+ private:
+  Outcome error_;
+};
+
+}  // namespace
+
+Result<AccountRequest> request_of(const AccountOptions& options) {
+  AccountRequest request;
+  OptionParser parser;
+  parser.parse(options.algo, request.algorithm, algorithm_named);
+  parser.dimension("--batch", options.batch, request.batch);
+  parser.dimension("--heads", options.heads, request.heads);
+  parser.dimension("--kv-heads", options.kv_heads, request.kv_heads);
+  parser.dimension("--seq", options.seq, request.seq);
+  parser.dimension("--kv-seq", options.kv_seq, request.kv_seq);
+  parser.dimension("--head-dim", options.head_dim, request.head_dim);
+  parser.parse(options.dtype, request.dtype, [](const std::string& name) { return storage_type_named("type", name); });
+  parser.parse(options.alignment, request.alignment, causal_alignment_named);
+  parser.dimension("--tile-q", options.tile_q, request.tiles.query_rows);
+  parser.dimension("--tile-k", options.tile_k, request.tiles.key_rows);
+  parser.parse(options.sram, request.shared_memory, [](const std::string& text) { return parse_size("--sram", text); });
+  if (parser.error()) return *parser.error();
+  request.causal = options.causal;
+  request.gpu = options.gpu;
+  request.count_always = options.count;
+
+  if (options.model) {
+    const auto model = find_model(*options.model);
+    if (!model) return model.error();
+    // Explicit heads without explicit key/value heads mean as many of each.
+    if (!request.kv_heads && !request.heads) request.kv_heads = model->kv_heads;
+    request.heads = request.heads.value_or(model->heads);
+    request.head_dim = request.head_dim.value_or(model->head_dim);
+    request.kv_heads = request.kv_heads.value_or(*request.heads);
+  }
+  if (!options.input) return request;
+  const auto text = read_file(*options.input);
+  if (!text) return text.error();
+  const auto under = read_request(*text, fmt::format("'{}'", *options.input));
+  if (!under) return under.error();
+  return laid_over(request, *under);
+}
+
+}  // namespace flashsim

@@ -1,0 +1,24 @@
+// The options of an account as they stand on the command line, and what they come to.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "core/base/result.hpp"
+#include "core/study/request.hpp"
+
+namespace flashsim {
+
+/// The texts that were given; what is absent wasn't.
+struct AccountOptions {
+  std::optional<std::string> algo, batch, heads, kv_heads, seq, kv_seq, head_dim, dtype, alignment, tile_q, tile_k,
+      sram, gpu, model, input;
+  std::optional<bool> causal;
+  bool count = false;
+  bool explain = false;
+};
+
+/// The request that the options make, laid over that of --input. Errors: each value that can't be.
+Result<AccountRequest> request_of(const AccountOptions& options);
+
+}  // namespace flashsim

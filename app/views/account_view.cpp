@@ -1,0 +1,283 @@
+#include "app/views/account_view.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/base/quantity_text.hpp"
+
+namespace flashsim {
+namespace {
+
+const std::string kNothing = "–";
+
+std::string size_or_dash(Bytes size) { return size == Bytes() ? kNothing : size_text(size); }
+
+/// "L" is told by name where a newcomer first meets it.
+std::string label_of(const TensorLine& line) {
+  switch (line.operand) {
+    case Operand::L: return line.name + "  logsumexp";
+    case Operand::m: return line.name + "  row maximum";
+    case Operand::l: return line.name + "  row sum";
+    default: return line.name;
+  }
+}
+
+TableBlock traffic_table(const AccountReport& r) {
+  TableBlock table{.heading = "HBM traffic", .columns = {"read", "written", "total", "crossings"}};
+  for (const TensorLine& line : tensor_lines(r)) {
+    table.rows.push_back({label_of(line), size_or_dash(line.flow.read), size_or_dash(line.flow.written),
+                          size_text(line.flow.total()), fmt::format("{:.1f}", line.crossings)});
+  }
+  const Flow total = r.tally().hbm_total();
+  table.total = {"total", size_text(total.read), size_text(total.written), size_text(total.total()), ""};
+  return table;
+}
+
+std::string alive_text(const std::vector<Alive>& alive, const Problem& problem) {
+  std::vector<std::string> parts;
+  for (const Alive& tensor : alive) {
+    parts.push_back(fmt::format("{} {}{}", name_of(tensor.operand), size_text(whole_size(tensor.operand, problem)),
+                                tensor.note.empty() ? "" : " (" + tensor.note + ")"));
+  }
+  return fmt::format("{}", fmt::join(parts, " + "));
+}
+
+std::string percent(double share) { return three_digits(100 * share) + " %"; }
+
+FactsBlock memory_facts(const AccountReport& r) {
+  const Problem& p = r.problem;
+  FactsBlock block{.heading = "Memory"};
+  block.facts.push_back({"peak intermediate", size_text(r.peak_intermediate()), alive_text(r.prediction.intermediate, p)});
+  block.facts.push_back({"peak allocated", size_text(r.tally().peak_allocated), alive_text(r.prediction.allocated, p)});
+  block.facts.push_back({"with inputs", size_text(r.memory_needed()),
+                         fmt::format("{} the {} of the {}", r.fits_memory() ? "fits" : "does NOT fit",
+                                     size_text(r.machine.memory), r.machine.title)});
+  if (!facts_of(r.algorithm).tiled) {
+    block.facts.push_back({"one head's matrix", size_text(score_matrix_bytes(p)),
+                           fmt::format("{} × {} = {} entries", p.seq, p.kv_seq, grouped(score_matrix_entries(p).value()))});
+  }
+  return block;
+}
+
+std::string flops_text(Flops flops) { return decimal_text(flops.value()) + "FLOP"; }
+
+FactsBlock arithmetic_facts(const AccountReport& r) {
+  const Work& work = r.tally().work;
+  FactsBlock block{.heading = "Arithmetic"};
+  const Flops exact(r.flops.exact.value());
+  const Flops paper(r.flops.paper.value());
+  block.facts.push_back({"matrix products", flops_text(work.products),
+                         fmt::format("executed; {} for visible pairs alone, {} as papers count", flops_text(exact),
+                                     flops_text(paper))});
+  const Flops softmax = work.softmax + work.scale + work.mask + work.normalise;
+  block.facts.push_back({"softmax", flops_text(softmax), "scale, mask, maximum, sum, normalisation"});
+  if (work.rescale != Flops()) {
+    block.facts.push_back({"rescaling", flops_text(work.rescale),
+                           fmt::format("{} of the matrix products: the price of the online softmax",
+                                       percent(ratio(work.rescale, work.products)))});
+  }
+  block.facts.push_back({"exponentials", decimal_text(work.exponentials.value()), "on units of their own"});
+  std::string balance;
+  if (const auto machine = r.balance()) {
+    balance = fmt::format("the {} balances at {} in {}: {}", r.machine.title, three_digits(machine->value),
+                          name_of(r.problem.storage),
+                          r.intensity().value < machine->value ? "memory binds, if every byte comes from HBM"
+                                                               : "arithmetic binds");
+  }
+  block.facts.push_back({"intensity", three_digits(r.intensity().value) + " FLOP/B", balance});
+  return block;
+}
+
+std::string tiles_text(const std::vector<OnChipTile>& tiles) {
+  std::vector<std::string> parts;
+  for (const OnChipTile& tile : tiles) parts.push_back(fmt::format("{} {}", tile.name, size_text(tile.size)));
+  return fmt::format("{}", fmt::join(parts, " + "));
+}
+
+std::string launch_text(const AccountReport& r, const Occupancy& kernel) {
+  return fmt::format("{} an SM, {} waves, {} of {} SMs at work", kernel.blocks_per_sm, three_digits(kernel.waves),
+                     percent(kernel.sm_share), r.machine.sms);
+}
+
+FactsBlock chip_facts(const AccountReport& r) {
+  const Footprint& footprint = r.kernels.front().footprint;
+  const Flow sm = r.tally().sm_total();
+  const Flow sram = r.tally().sram_total();
+  FactsBlock block{.heading = "On the chip, one thread block"};
+  block.facts.push_back({"shared memory", size_text(footprint.shared_total()),
+                         fmt::format("of {}: {}", size_text(r.shared_memory), tiles_text(footprint.shared_memory))});
+  block.facts.push_back(
+      {"registers", size_text(footprint.register_total()),
+       fmt::format("of {} an SM: {}{}", size_text(r.machine.registers_per_sm), tiles_text(footprint.registers),
+                   r.kernels.front().registers_overflow ? "; more than there are: the rest spills" : "")});
+  for (const Occupancy& kernel : r.kernels) {
+    const std::string label = r.kernels.size() == 1 ? "blocks" : fmt::format("blocks, {}", kernel.kernel);
+    block.facts.push_back({label, grouped(kernel.blocks.value()), launch_text(r, kernel)});
+  }
+  block.facts.push_back({"SM traffic", size_text(sm.total()),
+                         sm.total() == r.hbm_bytes() ? "equals HBM traffic: every tile load is counted there"
+                                                     : "with the operand tiles that the products read again"});
+  block.facts.push_back({"SRAM traffic", size_text(sram.total()),
+                         fmt::format("{} read, {} written, tile by tile", size_text(sram.read), size_text(sram.written))});
+  return block;
+}
+
+BarsBlock standard_bars(const AccountReport& r) {
+  const Bytes own = r.hbm_bytes();
+  const Bytes standard = r.standard->hbm;
+  const bool less = own <= standard;
+  const std::string times = three_digits(less ? ratio(standard, own) : ratio(own, standard));
+  return {.bars = {{"Standard moves", size_text(standard), static_cast<double>(standard.value()), ""},
+                   {fmt::format("{} moves", facts_of(r.algorithm).title), size_text(own), static_cast<double>(own.value()),
+                    own == standard ? "the same" : fmt::format("{} × {}", times, less ? "less" : "more")}}};
+}
+
+/// What standard's 16 GiB are: the score matrix, crossing four times.
+FactsBlock score_matrix_facts(const AccountReport& r) {
+  Bytes matrix;
+  Bytes rest;
+  for (const TensorLine& line : tensor_lines(r)) {
+    const bool scores = line.operand == Operand::S || line.operand == Operand::P;
+    (scores ? matrix : rest) += line.flow.total();
+  }
+  return {.facts = {{"score matrix", size_text(matrix), "S and P"}, {"Q, K, V, O", size_text(rest), ""}}};
+}
+
+std::vector<std::string> legend(const AccountReport& r) {
+  const Problem& p = r.problem;
+  return {
+      fmt::format("e = {} and a = {}: bytes of an element in storage ({}) and in accumulation ({})", size_of(p.storage),
+                  size_of(p.accumulation()), name_of(p.storage), name_of(p.accumulation())),
+      fmt::format("Tr = ⌈N/Br⌉ and Tc = ⌈Nkv/Bc⌉: query and key tiles; Br = {}, Bc = {}", r.tiling.query_rows,
+                  r.tiling.key_rows),
+      "Σ: over the visited tile pairs of one head, with rows and keys the valid ones of a tile; Σmasked: over those",
+      "   that hold a masked pair (standard and eager: over all pairs of the grid that do)",
+      "A figure with several lines is their sum"};
+}
+
+void explain(const AccountReport& r, Document& document) {
+  TableBlock table{.heading = "Figure", .columns = {"formula", "numbers", "value"}, .left = {1, 2}};
+  for (const Explanation& e : explanations_of(r)) {
+    table.rows.push_back({e.figure, e.symbols, e.numbers, grouped(e.value.value())});
+  }
+  document.emplace_back(std::move(table));
+  document.emplace_back(LinesBlock{legend(r)});
+}
+
+}  // namespace
+
+std::string problem_text(const Problem& problem) {
+  std::string text = fmt::format("{} · {} · {}", shape_text(problem), name_of(problem.storage),
+                                 problem.causal ? "causal" : "not causal");
+  if (problem.causal && problem.seq != problem.kv_seq) text += fmt::format(" ({})", name_of(problem.alignment));
+  return text;
+}
+
+VerdictLine check_line(const AccountReport& r) {
+  const std::string steps = grouped(r.tally().steps.value());
+  if (!r.counted) {
+    return {Tone::good, fmt::format("predicted, not counted: the walk has {} steps a head; --count counts them", steps)};
+  }
+  if (r.discrepancies.empty()) {
+    return {Tone::good, fmt::format("predicted = counted, to the byte, over {} steps a head", steps)};
+  }
+  const Discrepancy& first = r.discrepancies.front();
+  return {Tone::bad, fmt::format("predicted ≠ counted on {} figures, first {}: predicted {}, counted {}",
+                                 r.discrepancies.size(), first.figure, grouped(first.predicted.value()),
+                                 grouped(first.counted.value()))};
+}
+
+Document account_document(const AccountReport& r, bool with_explanations) {
+  Document document;
+  document.emplace_back(Title{fmt::format("{} forward", facts_of(r.algorithm).title),
+                              fmt::format("{} · tiles {} · {}", problem_text(r.problem), tiling_text(r.tiling),
+                                          r.machine.title)});
+  document.emplace_back(traffic_table(r));
+  if (!facts_of(r.algorithm).tiled) document.emplace_back(score_matrix_facts(r));
+  document.emplace_back(check_line(r));
+  document.emplace_back(memory_facts(r));
+  document.emplace_back(arithmetic_facts(r));
+  document.emplace_back(chip_facts(r));
+  if (r.standard && r.algorithm != Algorithm::standard) document.emplace_back(standard_bars(r));
+  if (with_explanations) explain(r, document);
+  return document;
+}
+
+CsvTable account_csv(const AccountReport& r, bool with_explanations) {
+  CsvTable table{.header = {"section", "item", "quantity", "value"}};
+  const auto add = [&](const std::string& section, const std::string& item, const std::string& quantity, const auto& value) {
+    table.rows.push_back({section, item, quantity, fmt::format("{}", value)});
+  };
+  const auto add_flow = [&](const std::string& section, const std::string& item, Flow flow) {
+    add(section, item, "read_bytes", flow.read.value());
+    add(section, item, "write_bytes", flow.written.value());
+  };
+  const Problem& p = r.problem;
+  const Tally& tally = r.tally();
+  add("input", "", "algorithm", facts_of(r.algorithm).name);
+  add("input", "", "pass", "forward");
+  for (const auto& [name, value] : {std::pair{"batch", p.batch}, {"heads", p.heads}, {"kv_heads", p.kv_heads},
+                                    {"seq", p.seq}, {"kv_seq", p.kv_seq}, {"head_dim", p.head_dim}}) {
+    add("input", "", name, value);
+  }
+  add("input", "", "dtype", name_of(p.storage));
+  add("input", "", "causal", p.causal);
+  add("input", "", "causal_alignment", name_of(p.alignment));
+  add("input", "", "tile_q", r.tiling.query_rows);
+  add("input", "", "tile_k", r.tiling.key_rows);
+  add("input", "", "sram_bytes", r.shared_memory.value());
+  add("input", "", "gpu", r.gpu);
+  for (const TensorLine& line : tensor_lines(r)) {
+    add_flow("hbm", line.name, line.flow);
+    add("hbm", line.name, "crossings", line.crossings);
+  }
+  add_flow("hbm", "total", tally.hbm_total());
+  add("hbm", "total", "total_bytes", r.hbm_bytes().value());
+  add_flow("sm", "total", tally.sm_total());
+  for (const Operation operation : kOperations) {
+    const Flow flow = tally.sram_of(operation);
+    if (flow.total() != Bytes()) add_flow("sram", std::string(name_of(operation)), flow);
+  }
+  add_flow("sram", "total", tally.sram_total());
+  add("memory", "peak_intermediate", "bytes", r.peak_intermediate().value());
+  add("memory", "peak_allocated", "bytes", tally.peak_allocated.value());
+  add("memory", "inputs", "bytes", input_bytes(p).value());
+  add("memory", "needed", "bytes", r.memory_needed().value());
+  add("memory", "machine", "bytes", r.machine.memory.value());
+  add("memory", "fits", "", r.fits_memory());
+  const Work& work = tally.work;
+  add("flops", "paper", "flops", r.flops.paper.value().value());
+  add("flops", "exact", "flops", r.flops.exact.value().value());
+  add("flops", "executed", "flops", work.products.value());
+  add("flops", "scale", "flops", work.scale.value());
+  add("flops", "mask", "flops", work.mask.value());
+  add("flops", "softmax", "flops", work.softmax.value());
+  add("flops", "rescale", "flops", work.rescale.value());
+  add("flops", "normalise", "flops", work.normalise.value());
+  add("flops", "exponentials", "count", work.exponentials.value());
+  add("flops", "intensity", "flops_per_hbm_byte", r.intensity().value);
+  add("on_chip", "shared_memory", "bytes", r.kernels.front().footprint.shared_total().value());
+  add("on_chip", "registers", "bytes", r.kernels.front().footprint.register_total().value());
+  for (const Occupancy& kernel : r.kernels) {
+    add("launch", kernel.kernel, "blocks", kernel.blocks.value());
+    add("launch", kernel.kernel, "blocks_per_sm", kernel.blocks_per_sm);
+    add("launch", kernel.kernel, "waves", kernel.waves);
+    add("launch", kernel.kernel, "sm_share", kernel.sm_share);
+  }
+  if (r.standard) {
+    add("standard", "hbm", "total_bytes", r.standard->hbm.value());
+    add("standard", "peak_intermediate", "bytes", r.standard->peak_intermediate.value());
+    add("standard", "hbm", "traffic_ratio", ratio(r.standard->hbm, r.hbm_bytes()));
+  }
+  add("check", "steps_per_head", "count", tally.steps.value());
+  const auto equal = r.predicted_equals_counted();
+  add("check", "predicted_equals_counted", "", equal ? (*equal ? "true" : "false") : "");
+  if (with_explanations) {
+    for (const Explanation& e : explanations_of(r)) add("formula", e.figure, e.symbols, e.numbers);
+  }
+  return table;
+}
+
+}  // namespace flashsim

@@ -1,0 +1,23 @@
+// How an account looks.
+#pragma once
+
+#include <string>
+
+#include "app/render/csv.hpp"
+#include "app/render/document.hpp"
+#include "core/study/account.hpp"
+
+namespace flashsim {
+
+/// "B 1 · H 32 · N 8192 · d 128 · fp16 · causal"
+std::string problem_text(const Problem& problem);
+
+Document account_document(const AccountReport& report, bool explain);
+
+/// One line a figure: section, item, quantity, value.
+CsvTable account_csv(const AccountReport& report, bool explain);
+
+/// The sentence that the check of predicted against counted comes to.
+VerdictLine check_line(const AccountReport& report);
+
+}  // namespace flashsim

@@ -1,0 +1,79 @@
+#include "app/views/compare_view.hpp"
+
+#include <fmt/format.h>
+
+#include "app/views/account_view.hpp"
+#include "core/base/quantity_text.hpp"
+
+namespace flashsim {
+
+Document compare_document(const CompareReport& report, bool explain) {
+  const AccountReport& first = report.accounts.front();
+  const Bytes standard = first.hbm_bytes();
+  Document document;
+  document.emplace_back(Title{"Attention forward", fmt::format("{} · {}", problem_text(first.problem), first.machine.title)});
+
+  TableBlock traffic{.heading = "HBM traffic", .columns = {"tiles", "read", "written", "total", "of standard", "FLOP/B"}};
+  TableBlock rest{.heading = "Beside it",
+                  .columns = {"peak intermediate", "peak allocated", "FLOPs", "exponentials", "blocks", "SMs at work"}};
+  BarsBlock bars;
+  for (const AccountReport& r : report.accounts) {
+    const std::string name(facts_of(r.algorithm).name);
+    const Flow total = r.tally().hbm_total();
+    traffic.rows.push_back({name, tiling_text(r.tiling), size_text(total.read), size_text(total.written),
+                            size_text(total.total()), three_digits(100 * ratio(total.total(), standard)) + " %",
+                            three_digits(r.intensity().value)});
+    rest.rows.push_back({name, size_text(r.peak_intermediate()), size_text(r.tally().peak_allocated),
+                         decimal_text(r.tally().work.products.value()), decimal_text(r.tally().work.exponentials.value()),
+                         grouped(r.kernels.front().blocks.value()), three_digits(100 * r.kernels.front().sm_share) + " %"});
+    bars.bars.push_back({name, size_text(total.total()), static_cast<double>(total.total().value()), ""});
+  }
+  document.emplace_back(std::move(traffic));
+  document.emplace_back(std::move(bars));
+  document.emplace_back(std::move(rest));
+  for (const AccountReport& r : report.accounts) {
+    VerdictLine line = check_line(r);
+    line.text = fmt::format("{}: {}", facts_of(r.algorithm).name, line.text);
+    document.emplace_back(std::move(line));
+  }
+  if (explain) {
+    for (const AccountReport& r : report.accounts) {
+      for (Block& block : account_document(r, true)) document.push_back(std::move(block));
+    }
+  }
+  return document;
+}
+
+CsvTable compare_csv(const CompareReport& report) {
+  CsvTable table{.header = {"algorithm", "tile_q", "tile_k", "hbm_read_bytes", "hbm_write_bytes", "hbm_total_bytes",
+                            "sm_read_bytes", "sm_write_bytes", "sram_read_bytes", "sram_write_bytes",
+                            "peak_intermediate_bytes", "peak_allocated_bytes", "flops_paper", "flops_exact",
+                            "flops_executed", "flops_rescale", "exponentials", "flops_per_hbm_byte", "blocks",
+                            "blocks_per_sm", "waves", "sm_share", "predicted_equals_counted"}};
+  for (const AccountReport& r : report.accounts) {
+    const Tally& tally = r.tally();
+    const Flow hbm = tally.hbm_total();
+    const Flow sm = tally.sm_total();
+    const Flow sram = tally.sram_total();
+    const Occupancy& kernel = r.kernels.front();
+    const auto equal = r.predicted_equals_counted();
+    std::vector<std::string> row{std::string(facts_of(r.algorithm).name)};
+    for (const std::int64_t number :
+         {r.tiling.query_rows, r.tiling.key_rows, hbm.read.value(), hbm.written.value(), hbm.total().value(),
+          sm.read.value(), sm.written.value(), sram.read.value(), sram.written.value(), r.peak_intermediate().value(),
+          tally.peak_allocated.value(), r.flops.paper.value().value(), r.flops.exact.value().value(),
+          tally.work.products.value(), tally.work.rescale.value(), tally.work.exponentials.value()}) {
+      row.push_back(fmt::format("{}", number));
+    }
+    row.push_back(fmt::format("{}", r.intensity().value));
+    row.push_back(fmt::format("{}", kernel.blocks.value()));
+    row.push_back(fmt::format("{}", kernel.blocks_per_sm));
+    row.push_back(fmt::format("{}", kernel.waves));
+    row.push_back(fmt::format("{}", kernel.sm_share));
+    row.push_back(equal ? (*equal ? "true" : "false") : "");
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+}  // namespace flashsim

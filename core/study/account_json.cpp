@@ -1,0 +1,193 @@
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/json_reader.hpp"
+#include "core/study/report_json.hpp"
+
+namespace flashsim {
+namespace {
+
+using nlohmann::ordered_json;
+
+/// The problem and the machine, as every report's `input` gives them.
+ordered_json problem_input(const AccountReport& r) {
+  const Problem& p = r.problem;
+  return {{"pass", "forward"},         {"batch", p.batch},
+          {"heads", p.heads},          {"kv_heads", p.kv_heads},
+          {"seq", p.seq},              {"kv_seq", p.kv_seq},
+          {"head_dim", p.head_dim},    {"dtype", name_of(p.storage)},
+          {"causal", p.causal},        {"causal_alignment", name_of(p.alignment)}};
+}
+
+ordered_json flow_json(Flow flow) {
+  return {{"read_bytes", flow.read.value()}, {"write_bytes", flow.written.value()}};
+}
+
+ordered_json hbm_json(const AccountReport& r) {
+  ordered_json tensors = ordered_json::array();
+  for (const TensorLine& line : tensor_lines(r)) {
+    ordered_json tensor{{"tensor", line.name}};
+    tensor.update(flow_json(line.flow));
+    tensor["crossings"] = line.crossings;
+    tensors.push_back(std::move(tensor));
+  }
+  const Flow total = r.tally().hbm_total();
+  ordered_json hbm = flow_json(total);
+  hbm["total_bytes"] = total.total().value();
+  hbm["tensors"] = std::move(tensors);
+  return hbm;
+}
+
+ordered_json sram_json(const Tally& tally) {
+  ordered_json operations = ordered_json::array();
+  for (const Operation operation : kOperations) {
+    const Flow flow = tally.sram_of(operation);
+    if (flow.total() == Bytes()) continue;
+    ordered_json entry{{"operation", name_of(operation)}};
+    entry.update(flow_json(flow));
+    operations.push_back(std::move(entry));
+  }
+  ordered_json sram = flow_json(tally.sram_total());
+  sram["operations"] = std::move(operations);
+  return sram;
+}
+
+ordered_json alive_json(const std::vector<Alive>& alive, const Problem& problem) {
+  ordered_json list = ordered_json::array();
+  for (const Alive& tensor : alive) {
+    list.push_back({{"tensor", name_of(tensor.operand)}, {"bytes", whole_size(tensor.operand, problem).value()},
+                    {"note", tensor.note}});
+  }
+  return list;
+}
+
+ordered_json flops_json(const AccountReport& r) {
+  const Work& work = r.tally().work;
+  return {{"paper", r.flops.paper.value().value()}, {"exact", r.flops.exact.value().value()},
+          {"executed", work.products.value()},      {"scale", work.scale.value()},
+          {"mask", work.mask.value()},              {"softmax", work.softmax.value()},
+          {"rescale", work.rescale.value()},        {"normalise", work.normalise.value()},
+          {"exponentials", work.exponentials.value()}};
+}
+
+ordered_json tiles_json(const std::vector<OnChipTile>& tiles) {
+  ordered_json list = ordered_json::array();
+  for (const OnChipTile& tile : tiles) list.push_back({{"tile", tile.name}, {"bytes", tile.size.value()}});
+  return list;
+}
+
+ordered_json on_chip_json(const AccountReport& r) {
+  const Footprint& footprint = r.kernels.front().footprint;
+  return {{"shared_memory_bytes", footprint.shared_total().value()},
+          {"shared_memory_limit_bytes", r.shared_memory.value()},
+          {"shared_memory", tiles_json(footprint.shared_memory)},
+          {"register_bytes", footprint.register_total().value()},
+          {"register_limit_bytes", r.machine.registers_per_sm.value()},
+          {"registers", tiles_json(footprint.registers)}};
+}
+
+ordered_json kernel_json(const Occupancy& kernel) {
+  return {{"kernel", kernel.kernel},
+          {"blocks", kernel.blocks.value()},
+          {"blocks_per_sm", kernel.blocks_per_sm},
+          {"waves", kernel.waves},
+          {"sm_share", kernel.sm_share}};
+}
+
+ordered_json launch_json(const AccountReport& r) {
+  ordered_json launch = kernel_json(r.kernels.front());
+  launch["kernels"] = ordered_json::array();
+  for (const Occupancy& kernel : r.kernels) launch["kernels"].push_back(kernel_json(kernel));
+  return launch;
+}
+
+ordered_json standard_json(const AccountReport& r) {
+  if (!r.standard) return nullptr;
+  return {{"hbm_total_bytes", r.standard->hbm.value()},
+          {"peak_intermediate_bytes", r.standard->peak_intermediate.value()},
+          {"traffic_ratio", ratio(r.standard->hbm, r.hbm_bytes())}};
+}
+
+ordered_json check_json(const AccountReport& r) {
+  const auto equal = r.predicted_equals_counted();
+  return equal ? ordered_json(*equal) : ordered_json(nullptr);
+}
+
+ordered_json discrepancies_json(const AccountReport& r) {
+  ordered_json list = ordered_json::array();
+  for (const Discrepancy& d : r.discrepancies) {
+    list.push_back({{"figure", d.figure}, {"predicted", d.predicted.value()}, {"counted", d.counted.value()}});
+  }
+  return list;
+}
+
+ordered_json result_json(const AccountReport& r, bool explain) {
+  const Problem& p = r.problem;
+  const Tally& tally = r.tally();
+  ordered_json result;
+  result["hbm"] = hbm_json(r);
+  result["sm"] = flow_json(tally.sm_total());
+  result["sram"] = sram_json(tally);
+  result["peak_intermediate_bytes"] = r.peak_intermediate().value();
+  result["peak_intermediate"] = alive_json(r.prediction.intermediate, p);
+  result["peak_allocated_bytes"] = tally.peak_allocated.value();
+  result["peak_allocated"] = alive_json(r.prediction.allocated, p);
+  result["memory"] = {{"input_bytes", input_bytes(p).value()},
+                      {"needed_bytes", r.memory_needed().value()},
+                      {"machine_bytes", r.machine.memory.value()},
+                      {"fits", r.fits_memory()}};
+  result["flops"] = flops_json(r);
+  result["flops_per_hbm_byte"] = r.intensity().value;
+  result["machine_flops_per_hbm_byte"] = r.balance() ? ordered_json(r.balance()->value) : ordered_json(nullptr);
+  result["on_chip"] = on_chip_json(r);
+  result["launch"] = launch_json(r);
+  result["score_matrix"] = {{"entries_per_head", score_matrix_entries(p).value()},
+                            {"bytes_per_head", score_matrix_bytes(p).value()}};
+  result["standard"] = standard_json(r);
+  result["steps_per_head"] = tally.steps.value();
+  result["predicted_equals_counted"] = check_json(r);
+  result["discrepancies"] = discrepancies_json(r);
+  if (explain) {
+    result["explanations"] = ordered_json::array();
+    for (const Explanation& e : explanations_of(r)) {
+      result["explanations"].push_back(
+          {{"figure", e.figure}, {"formula", e.symbols}, {"numbers", e.numbers}, {"value", e.value.value()}});
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+ordered_json account_json(const AccountReport& r, bool explain) {
+  ordered_json input{{"algorithm", facts_of(r.algorithm).name}};
+  input.update(problem_input(r));
+  input["tile_q"] = r.tiling.query_rows;
+  input["tile_k"] = r.tiling.key_rows;
+  input["sram_bytes"] = r.shared_memory.value();
+  input["gpu"] = r.gpu;
+  return {{"schema", "flashsim.account/1"}, {"input", std::move(input)}, {"result", result_json(r, explain)}};
+}
+
+ordered_json compare_json(const CompareReport& report, bool explain) {
+  const AccountReport& first = report.accounts.front();
+  ordered_json input = problem_input(first);
+  input["tile_q"] = report.tiles.query_rows ? ordered_json(*report.tiles.query_rows) : ordered_json(nullptr);
+  input["tile_k"] = report.tiles.key_rows ? ordered_json(*report.tiles.key_rows) : ordered_json(nullptr);
+  input["sram_bytes"] = first.shared_memory.value();
+  input["gpu"] = first.gpu;
+  ordered_json algorithms = ordered_json::array();
+  for (const AccountReport& account : report.accounts) {
+    ordered_json entry{{"algorithm", facts_of(account.algorithm).name},
+                       {"tile_q", account.tiling.query_rows},
+                       {"tile_k", account.tiling.key_rows}};
+    entry.update(result_json(account, explain));
+    algorithms.push_back(std::move(entry));
+  }
+  return {{"schema", "flashsim.compare/1"},
+          {"input", std::move(input)},
+          {"result", {{"algorithms", std::move(algorithms)}}}};
+}
+
+}  // namespace flashsim

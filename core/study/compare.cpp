@@ -1,0 +1,19 @@
+#include "core/study/compare.hpp"
+
+#include <utility>
+
+namespace flashsim {
+
+Result<CompareReport> make_comparison(const AccountRequest& request, const Progress& progress) {
+  CompareReport report{.tiles = request.tiles};
+  for (const AlgorithmFacts& facts : kAlgorithms) {
+    AccountRequest one = request;
+    one.algorithm = facts.algorithm;
+    auto account = make_account(one, progress);
+    if (!account) return account.error();
+    report.accounts.push_back(std::move(account).value());
+  }
+  return report;
+}
+
+}  // namespace flashsim

@@ -1,0 +1,18 @@
+// Every algorithm on one problem, side by side.
+#pragma once
+
+#include <vector>
+
+#include "core/study/account.hpp"
+
+namespace flashsim {
+
+struct CompareReport {
+  TilingRequest tiles;                  ///< as they were asked for; what is absent each algorithm chooses
+  std::vector<AccountReport> accounts;  ///< in the order of kAlgorithms
+};
+
+/// The account of every algorithm on the problem of `request`, whose own algorithm is passed over.
+Result<CompareReport> make_comparison(const AccountRequest& request, const Progress& progress = {});
+
+}  // namespace flashsim

@@ -1,0 +1,24 @@
+// Reports as JSON. docs/schema describes each; the tests hold the one against the other.
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/study/account.hpp"
+#include "core/study/compare.hpp"
+#include "core/study/replay.hpp"
+
+namespace flashsim {
+
+/// "flashsim.account/1"; `explain` adds each figure's formula.
+nlohmann::ordered_json account_json(const AccountReport& report, bool explain);
+/// "flashsim.compare/1"
+nlohmann::ordered_json compare_json(const CompareReport& report, bool explain);
+/// "flashsim.replay/1"
+nlohmann::ordered_json replay_json(const ReplayReport& report);
+
+/// JSON as text, two spaces a level, lists of plain values on one line.
+std::string json_text(const nlohmann::ordered_json& json);
+
+}  // namespace flashsim

@@ -1,0 +1,105 @@
+#include "core/study/tensor_json.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/base/json_reader.hpp"
+
+namespace flashsim {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+constexpr int kMostDimensions = 4;
+
+/// How deep the lists nest, told from their first elements.
+int depth_of(const json& value) {
+  int depth = 0;
+  const json* inner = &value;
+  while (inner->is_array() && depth <= kMostDimensions) {
+    ++depth;
+    if (inner->empty()) break;
+    inner = &inner->front();
+  }
+  return depth;
+}
+
+/// Fills `out` from lists of `lengths[level]` elements; the first that is otherwise becomes the error.
+Outcome flatten(const json& value, const std::string& path, const std::array<std::size_t, 4>& lengths,
+                std::size_t level, std::vector<double>& out) {
+  if (level == lengths.size()) {
+    const auto number = json_number(value);
+    if (!number) return Error{fmt::format("{} must be a number, not {}", path, short_json(value)), ""};
+    out.push_back(*number);
+    return std::nullopt;
+  }
+  if (!value.is_array()) {
+    return Error{fmt::format("{} must be a list of {}, not {}", path, lengths[level], short_json(value)), ""};
+  }
+  if (value.size() != lengths[level]) {
+    return Error{fmt::format("{} has {} elements where {} are expected", path, value.size(), lengths[level]), ""};
+  }
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    if (auto error = flatten(value[i], fmt::format("{}[{}]", path, i), lengths, level + 1, out)) return error;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<Tensor4<double>> read_tensor(const json& value, const std::string& path) {
+  const int depth = depth_of(value);
+  if (depth < 2 || depth > kMostDimensions) {
+    return Error{fmt::format("{} must be nested lists [N][d], [H][N][d] or [B][H][N][d], not {}", path,
+                             short_json(value)), ""};
+  }
+  // Missing outer dimensions are 1: the value is wrapped in lists until it has four.
+  json wrapped = value;
+  for (int d = depth; d < kMostDimensions; ++d) wrapped = json::array({std::move(wrapped)});
+  std::array<std::size_t, 4> lengths{};
+  const json* inner = &wrapped;
+  for (std::size_t& length : lengths) {
+    length = inner->size();
+    if (length == 0) return Error{fmt::format("{} has an empty list", path), ""};
+    inner = &inner->front();
+  }
+  Tensor4<double> tensor(static_cast<std::int64_t>(lengths[0]), static_cast<std::int64_t>(lengths[1]),
+                         static_cast<std::int64_t>(lengths[2]), static_cast<std::int64_t>(lengths[3]));
+  std::vector<double> numbers;
+  numbers.reserve(tensor.data().size());
+  const json* start = &wrapped;
+  std::size_t level = 0;
+  for (int d = depth; d < kMostDimensions; ++d, ++level) start = &start->front();
+  if (auto error = flatten(*start, path, lengths, level, numbers)) return *error;
+  tensor.data() = std::move(numbers);
+  return tensor;
+}
+
+template <class T>
+ordered_json tensor_json(const Tensor4<T>& tensor) {
+  ordered_json batches = ordered_json::array();
+  for (std::int64_t b = 0; b < tensor.batch(); ++b) {
+    ordered_json heads = ordered_json::array();
+    for (std::int64_t h = 0; h < tensor.heads(); ++h) {
+      const MatrixView<const T> matrix = tensor.matrix(b, h);
+      ordered_json rows = ordered_json::array();
+      for (std::int64_t r = 0; r < matrix.rows; ++r) {
+        ordered_json row = ordered_json::array();
+        for (std::int64_t c = 0; c < matrix.columns; ++c) row.push_back(number_json(static_cast<double>(matrix(r, c))));
+        rows.push_back(std::move(row));
+      }
+      heads.push_back(std::move(rows));
+    }
+    batches.push_back(std::move(heads));
+  }
+  return batches;
+}
+
+template ordered_json tensor_json(const Tensor4<double>&);
+template ordered_json tensor_json(const Tensor4<float>&);
+
+}  // namespace flashsim
