@@ -23,10 +23,14 @@ constexpr const char* kExamples =
     "  flashsim replay three-token\n"
     "  flashsim --algo standard --format json --out traffic.json";
 
-/// A text option that may be given once or several times, of which the last counts.
+/// A text option that may be given once or several times, of which the last counts. The next option is
+/// no value.
 CLI::Option* add_text(CLI::App& app, const std::string& name, std::optional<std::string>& value, const std::string& help) {
-  return app.add_option_function<std::string>(name, [&value](const std::string& text) { value = text; }, help)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  const auto take = [&value, name](const std::string& text) {
+    if (text.starts_with("--")) throw CLI::ArgumentMismatch(name + ": " + text);
+    value = text;
+  };
+  return app.add_option_function<std::string>(name, take, help)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
 struct CommandLine {

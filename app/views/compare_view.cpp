@@ -6,6 +6,15 @@
 #include "core/base/quantity_text.hpp"
 
 namespace flashsim {
+namespace {
+
+/// How the count of the walk compares with the prediction.
+std::string counted_text(const AccountReport& r) {
+  const auto equal = r.predicted_equals_counted();
+  return !equal ? "not counted" : *equal ? "= predicted" : "≠ predicted";
+}
+
+}  // namespace
 
 Document compare_document(const CompareReport& report, bool explain) {
   const AccountReport& first = report.accounts.front();
@@ -15,7 +24,7 @@ Document compare_document(const CompareReport& report, bool explain) {
 
   TableBlock traffic{.heading = "HBM traffic", .columns = {"tiles", "read", "written", "total", "of standard", "FLOP/B"}};
   TableBlock rest{.heading = "Beside it",
-                  .columns = {"peak intermediate", "peak allocated", "FLOPs", "exponentials", "blocks", "SMs at work"}};
+                  .columns = {"peak intermediate", "peak allocated", "FLOPs", "exponentials", "blocks", "SMs at work", "counted"}};
   BarsBlock bars;
   for (const AccountReport& r : report.accounts) {
     const std::string name(facts_of(r.algorithm).name);
@@ -25,13 +34,14 @@ Document compare_document(const CompareReport& report, bool explain) {
                             three_digits(r.intensity().value)});
     rest.rows.push_back({name, size_text(r.peak_intermediate()), size_text(r.tally().peak_allocated),
                          decimal_text(r.tally().work.products.value()), decimal_text(r.tally().work.exponentials.value()),
-                         grouped(r.kernels.front().blocks.value()), three_digits(100 * r.kernels.front().sm_share) + " %"});
+                         grouped(r.kernels.front().blocks.value()), three_digits(100 * r.kernels.front().sm_share) + " %", counted_text(r)});
     bars.bars.push_back({name, size_text(total.total()), static_cast<double>(total.total().value()), ""});
   }
   document.emplace_back(std::move(traffic));
   document.emplace_back(std::move(bars));
   document.emplace_back(std::move(rest));
   for (const AccountReport& r : report.accounts) {
+    if (r.discrepancies.empty()) continue;
     VerdictLine line = check_line(r);
     line.text = fmt::format("{}: {}", facts_of(r.algorithm).name, line.text);
     document.emplace_back(std::move(line));

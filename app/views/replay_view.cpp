@@ -86,7 +86,7 @@ class FrameLines {
         break;
       case Operation::online_softmax: by_row(frame, [&](std::int64_t r) { return exponentials(frame, r); }); break;
       case Operation::rescale: by_row(frame, [&](std::int64_t r) { return update(frame, r); }); break;
-      case Operation::accumulate: by_row(frame, [&](std::int64_t r) { return "o = " + vector_text(*frame.find(ChipValue::O), r); }); break;
+      case Operation::accumulate: by_row(frame, [&](std::int64_t r) { return "o ← o + p·V = " + vector_text(*frame.find(ChipValue::O), r); }); break;
       case Operation::discard: line(frame, "", "S, P, K and V leave the chip; nothing is written"); break;
       case Operation::finish:
         by_row(frame, [&](std::int64_t r) {
@@ -123,15 +123,19 @@ class FrameLines {
     if (!report_.scenario.switches.subtract_max) {
       return fmt::format("p = exp(s) = {}   sum {}   (no maximum is kept)", p, at(ChipValue::row_sum));
     }
-    return fmt::format("m: {} → {}   p = exp(s − m) = {}   sum {}", at(ChipValue::m_before), at(ChipValue::m), p,
+    return fmt::format("m′ = max(m, s): {} → {}   p = exp(s − m′) = {}   sum {}", at(ChipValue::m_before), at(ChipValue::m), p,
                        at(ChipValue::row_sum));
   }
 
   std::string update(const Frame& frame, std::int64_t r) const {
     const auto at = [&](ChipValue v) { return value_text(frame.find(v)->at(r, 0)); };
-    return fmt::format("r = {}{}   l = r·{} + {} = {}   o ← r·o = {}", at(ChipValue::r),
-                       report_.scenario.switches.rescale ? "" : " (rescaling is off)", at(ChipValue::l_before),
-                       at(ChipValue::row_sum), at(ChipValue::l), vector_text(*frame.find(ChipValue::O), r));
+    const Switches& switches = report_.scenario.switches;
+    const std::string r_text = !switches.rescale          ? "r = 1 (rescaling is off)"
+                               : !switches.subtract_max ? "r = " + at(ChipValue::r)
+                                                        : "r = exp(m − m′) = " + at(ChipValue::r);
+    return fmt::format("{}   l = r·l + sum = {}·{} + {} = {}   o ← r·o = {}", r_text, at(ChipValue::r),
+                       at(ChipValue::l_before), at(ChipValue::row_sum), at(ChipValue::l),
+                       vector_text(*frame.find(ChipValue::O), r));
   }
 
   /// One line for each row of the frame; the first carries the operation's name.

@@ -1,5 +1,7 @@
 #include "core/problem/library.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "core/base/embedded.hpp"
@@ -13,6 +15,7 @@ std::vector<std::string> built_in_names(const std::string& folder) {
   for (const EmbeddedFile& file : embedded_files()) {
     if (file.folder == folder) names.emplace_back(file.name);
   }
+  std::sort(names.begin(), names.end());
   return names;
 }
 
