@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "app/commands/commands.hpp"
 #include "core/base/nearest.hpp"
@@ -25,12 +25,14 @@ constexpr const char* kExamples =
 
 /// A text option that may be given once or several times, of which the last counts. The next option is
 /// no value.
-CLI::Option* add_text(CLI::App& app, const std::string& name, std::optional<std::string>& value, const std::string& help) {
+CLI::Option* add_text(CLI::App& app, const std::string& name, std::optional<std::string>& value,
+                      const std::string& help) {
   const auto take = [&value, name](const std::string& text) {
     if (text.starts_with("--")) throw CLI::ArgumentMismatch(name + ": " + text);
     value = text;
   };
-  return app.add_option_function<std::string>(name, take, help)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  return app.add_option_function<std::string>(name, take, help)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
 struct CommandLine {
@@ -49,7 +51,9 @@ void add_output_options(CLI::App& app, CommandLine& line) {
 /// The options of the problem and the machine; `chooses` adds --algo.
 void add_account_options(CLI::App& app, CommandLine& line, bool chooses) {
   AccountOptions& o = line.account;
-  if (chooses) add_text(app, "--algo", o.algo, "standard, eager, flash1, flash2 or flash (default flash2)")->group("What");
+  if (chooses)
+    add_text(app, "--algo", o.algo, "standard, eager, flash1, flash2 or flash (default flash2)")
+        ->group("What");
   add_text(app, "--seq", o.seq, "N, query length (default 8192)")->group("What");
   add_text(app, "--kv-seq", o.kv_seq, "Nkv, key/value length (default: as --seq)")->group("What");
   add_text(app, "--batch", o.batch, "B (default 1)")->group("What");
@@ -57,17 +61,24 @@ void add_account_options(CLI::App& app, CommandLine& line, bool chooses) {
   add_text(app, "--kv-heads", o.kv_heads, "Hkv, key/value heads (default: as --heads)")->group("What");
   add_text(app, "--head-dim", o.head_dim, "d (default 128)")->group("What");
   add_text(app, "--dtype", o.dtype, "storage: fp8, fp16, bf16, fp32 or fp64 (default fp16)")->group("What");
-  app.add_flag_function("--causal,!--no-causal", [&o](std::int64_t count) { o.causal = count > 0; },
-                        "mask the keys after each query, or none (default causal)")->group("What");
-  add_text(app, "--causal-alignment", o.alignment, "bottom-right or top-left, where N ≠ Nkv (default bottom-right)")->group("What");
-  add_text(app, "--model", o.model, "heads and head dimension of a model: a name (flashsim list models) or a file")->group("What");
+  app.add_flag_function(
+         "--causal,!--no-causal", [&o](std::int64_t count) { o.causal = count > 0; },
+         "mask the keys after each query, or none (default causal)")
+      ->group("What");
+  add_text(app, "--causal-alignment", o.alignment,
+           "bottom-right or top-left, where N ≠ Nkv (default bottom-right)")
+      ->group("What");
+  add_text(app, "--model", o.model,
+           "heads and head dimension of a model: a name (flashsim list models) or a file")
+      ->group("What");
   add_text(app, "--tile-q", o.tile_q, "Br, rows of a query tile (default: chosen)")->group("How");
   add_text(app, "--tile-k", o.tile_k, "Bc, rows of a key/value tile (default: chosen)")->group("How");
   add_text(app, "--sram", o.sram, "shared memory of a block in place of the GPU's: 192KiB")->group("How");
   add_text(app, "--gpu", o.gpu, "a name (flashsim list machines) or a file (default a100)")->group("Where");
   app.add_flag("--count", o.count, "walk and count however long it takes")->group("Output");
   app.add_flag("--explain", o.explain, "each figure's formula, and the numbers put into it")->group("Output");
-  add_text(app, "--input", o.input, "repeat the run of a JSON result; other options lie over it")->group("Output");
+  add_text(app, "--input", o.input, "repeat the run of a JSON result; other options lie over it")
+      ->group("Output");
   add_output_options(app, line);
 }
 
@@ -83,7 +94,8 @@ void add_replay_options(CLI::App& app, CommandLine& line) {
   app.add_flag("--no-rescale", o.no_rescale, "break it: r = 1")->group("How");
   app.add_flag("--no-subtract-max", o.no_subtract_max, "break it: p = exp(s)")->group("How");
   app.add_flag("--step", o.step, "wait for a key after each page")->group("Output");
-  add_text(app, "--input", o.input, "repeat the run of a JSON result; other options lie over it")->group("Output");
+  add_text(app, "--input", o.input, "repeat the run of a JSON result; other options lie over it")
+      ->group("Output");
   add_output_options(app, line);
 }
 
@@ -102,7 +114,8 @@ Error unexpected(const std::string& given, const CLI::App& app, const std::vecto
     const std::string name = given.substr(0, given.find('='));
     const std::string nearest = nearest_name(name, option_names(app));
     return {fmt::format("unknown option '{}'", name),
-            nearest.empty() ? fmt::format("{} --help lists them", app.get_name()) : fmt::format("did you mean '{}'?", nearest)};
+            nearest.empty() ? fmt::format("{} --help lists them", app.get_name())
+                            : fmt::format("did you mean '{}'?", nearest)};
   }
   if (app.get_parent() == nullptr) return unknown_name("command", given, commands);
   return {fmt::format("unexpected argument '{}'", given), ""};
@@ -173,7 +186,8 @@ int run_command_line(int argc, char** argv) {
     return fail({error.what(), ""});
   }
   const auto chosen = app.get_subcommands();
-  for (const CLI::App* each : {static_cast<const CLI::App*>(&app), chosen.empty() ? nullptr : static_cast<const CLI::App*>(chosen.front())}) {
+  for (const CLI::App* each : {static_cast<const CLI::App*>(&app),
+                               chosen.empty() ? nullptr : static_cast<const CLI::App*>(chosen.front())}) {
     if (each == nullptr) continue;
     const auto extras = each->remaining();
     if (!extras.empty()) return fail(unexpected(extras.front(), *each, commands));

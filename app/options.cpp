@@ -22,7 +22,8 @@ class OptionParser {
       error_ = parsed.error();
     }
   }
-  void dimension(const char* name, const std::optional<std::string>& text, std::optional<std::int64_t>& value) {
+  void dimension(const char* name, const std::optional<std::string>& text,
+                 std::optional<std::int64_t>& value) {
     parse(text, value, [&](const std::string& given) { return parse_dimension(name, given); });
   }
   [[nodiscard]] const Outcome& error() const { return error_; }
@@ -43,11 +44,13 @@ Result<AccountRequest> request_of(const AccountOptions& options) {
   parser.dimension("--seq", options.seq, request.seq);
   parser.dimension("--kv-seq", options.kv_seq, request.kv_seq);
   parser.dimension("--head-dim", options.head_dim, request.head_dim);
-  parser.parse(options.dtype, request.dtype, [](const std::string& name) { return storage_type_named("type", name); });
+  parser.parse(options.dtype, request.dtype,
+               [](const std::string& name) { return storage_type_named("type", name); });
   parser.parse(options.alignment, request.alignment, causal_alignment_named);
   parser.dimension("--tile-q", options.tile_q, request.tiles.query_rows);
   parser.dimension("--tile-k", options.tile_k, request.tiles.key_rows);
-  parser.parse(options.sram, request.shared_memory, [](const std::string& text) { return parse_size("--sram", text); });
+  parser.parse(options.sram, request.shared_memory,
+               [](const std::string& text) { return parse_size("--sram", text); });
   if (parser.error()) return *parser.error();
   request.causal = options.causal;
   request.gpu = options.gpu;

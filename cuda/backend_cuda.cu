@@ -23,7 +23,8 @@ CudaDevice describe(int device) {
           .l2 = Bytes(std::int64_t{properties.l2CacheSize}),
           .shared_memory_per_sm = Bytes(attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor, device)),
           .shared_memory_per_block = Bytes(attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device)),
-          .registers_per_sm = Bytes(kBytesPerRegister * attribute(cudaDevAttrMaxRegistersPerMultiprocessor, device)),
+          .registers_per_sm =
+              Bytes(kBytesPerRegister * attribute(cudaDevAttrMaxRegistersPerMultiprocessor, device)),
           .blocks_per_sm = attribute(cudaDevAttrMaxBlocksPerMultiprocessor, device),
           .clock_hz = 1000.0 * static_cast<double>(attribute(cudaDevAttrClockRate, device))};
 }

@@ -20,9 +20,9 @@ Result<int> compare_command(const AccountOptions& options, const OutputOptions& 
                                    .json = [&] { return compare_json(*report, options.explain); },
                                    .csv = [&] { return compare_csv(*report); }});
   if (error) return *error;
-  const bool right = std::all_of(report->accounts.begin(), report->accounts.end(), [](const AccountReport& account) {
-    return account.predicted_equals_counted().value_or(true);
-  });
+  const bool right = std::all_of(
+      report->accounts.begin(), report->accounts.end(),
+      [](const AccountReport& account) { return account.predicted_equals_counted().value_or(true); });
   return right ? kDone : kWrongResult;
 }
 

@@ -70,7 +70,9 @@ Result<ReplayReport> report_of(const ReplayOptions& options) {
     return make_replay(*request);
   }
   if (!options.scenario.empty()) {
-    return Error{fmt::format("replay takes a scenario or --input, not both: '{}' and '{}'", options.scenario, *options.input), ""};
+    return Error{fmt::format("replay takes a scenario or --input, not both: '{}' and '{}'", options.scenario,
+                             *options.input),
+                 ""};
   }
   const auto text = read_file(*options.input);
   if (!text) return text.error();

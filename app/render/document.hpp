@@ -69,7 +69,8 @@ struct VerdictLine {
   std::string text;
 };
 
-using Block = std::variant<Title, Heading, TableBlock, FactsBlock, BarsBlock, LinesBlock, ListBlock, VerdictLine>;
+using Block =
+    std::variant<Title, Heading, TableBlock, FactsBlock, BarsBlock, LinesBlock, ListBlock, VerdictLine>;
 using Document = std::vector<Block>;
 
 }  // namespace flashsim

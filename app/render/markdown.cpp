@@ -75,7 +75,8 @@ class MarkdownRenderer {
 
   void set(const ListBlock& block) {
     out_ += fmt::format("**{}**\n\n", block.heading);
-    for (std::size_t i = 0; i < block.items.size(); ++i) out_ += fmt::format("{}. {}\n", i + 1, block.items[i]);
+    for (std::size_t i = 0; i < block.items.size(); ++i)
+      out_ += fmt::format("{}. {}\n", i + 1, block.items[i]);
   }
 
   void set(const VerdictLine& verdict) { out_ += verdict.text + "\n"; }

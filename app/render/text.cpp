@@ -82,7 +82,8 @@ class TextRenderer {
     }
     for (const Fact& fact : block.facts) {
       out_ += "  " + padded(fact.label, label, false) + std::string(kGap, ' ');
-      out_ += fact.note.empty() ? fact.value : padded(fact.value, value, false) + std::string(kGap, ' ') + dim(fact.note);
+      out_ += fact.note.empty() ? fact.value
+                                : padded(fact.value, value, false) + std::string(kGap, ' ') + dim(fact.note);
       out_ += "\n";
     }
   }
@@ -111,7 +112,8 @@ class TextRenderer {
 
   void set(const ListBlock& block) {
     out_ += bold(block.heading) + "\n";
-    for (std::size_t i = 0; i < block.items.size(); ++i) out_ += fmt::format("  {}. {}\n", i + 1, block.items[i]);
+    for (std::size_t i = 0; i < block.items.size(); ++i)
+      out_ += fmt::format("  {}. {}\n", i + 1, block.items[i]);
   }
 
   void set(const VerdictLine& verdict) {
@@ -125,7 +127,8 @@ class TextRenderer {
 }  // namespace
 
 std::size_t width_of(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
 std::string padded(const std::string& text, std::size_t width, bool right) {
@@ -134,6 +137,8 @@ std::string padded(const std::string& text, std::size_t width, bool right) {
   return right ? blanks + text : text + blanks;
 }
 
-std::string render_text(const Document& document, bool coloured) { return TextRenderer(coloured).render(document); }
+std::string render_text(const Document& document, bool coloured) {
+  return TextRenderer(coloured).render(document);
+}
 
 }  // namespace flashsim

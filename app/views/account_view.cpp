@@ -38,7 +38,8 @@ TableBlock traffic_table(const AccountReport& r) {
 std::string alive_text(const std::vector<Alive>& alive, const Problem& problem) {
   std::vector<std::string> parts;
   for (const Alive& tensor : alive) {
-    parts.push_back(fmt::format("{} {}{}", name_of(tensor.operand), size_text(whole_size(tensor.operand, problem)),
+    parts.push_back(fmt::format("{} {}{}", name_of(tensor.operand),
+                                size_text(whole_size(tensor.operand, problem)),
                                 tensor.note.empty() ? "" : " (" + tensor.note + ")"));
   }
   return fmt::format("{}", fmt::join(parts, " + "));
@@ -49,14 +50,17 @@ std::string percent(double share) { return three_digits(100 * share) + " %"; }
 FactsBlock memory_facts(const AccountReport& r) {
   const Problem& p = r.problem;
   FactsBlock block{.heading = "Memory"};
-  block.facts.push_back({"peak intermediate", size_text(r.peak_intermediate()), alive_text(r.prediction.intermediate, p)});
-  block.facts.push_back({"peak allocated", size_text(r.tally().peak_allocated), alive_text(r.prediction.allocated, p)});
+  block.facts.push_back(
+      {"peak intermediate", size_text(r.peak_intermediate()), alive_text(r.prediction.intermediate, p)});
+  block.facts.push_back(
+      {"peak allocated", size_text(r.tally().peak_allocated), alive_text(r.prediction.allocated, p)});
   block.facts.push_back({"with inputs", size_text(r.memory_needed()),
                          fmt::format("{} the {} of the {}", r.fits_memory() ? "fits" : "does NOT fit",
                                      size_text(r.machine.memory), r.machine.title)});
   if (!facts_of(r.algorithm).tiled) {
-    block.facts.push_back({"one head's matrix", size_text(score_matrix_bytes(p)),
-                           fmt::format("{} × {} = {} entries", p.seq, p.kv_seq, grouped(score_matrix_entries(p).value()))});
+    block.facts.push_back(
+        {"one head's matrix", size_text(score_matrix_bytes(p)),
+         fmt::format("{} × {} = {} entries", p.seq, p.kv_seq, grouped(score_matrix_entries(p).value()))});
   }
   return block;
 }
@@ -69,8 +73,8 @@ FactsBlock arithmetic_facts(const AccountReport& r) {
   const Flops exact(r.flops.exact.value());
   const Flops paper(r.flops.paper.value());
   block.facts.push_back({"matrix products", flops_text(work.products),
-                         fmt::format("executed; {} for visible pairs alone, {} as papers count", flops_text(exact),
-                                     flops_text(paper))});
+                         fmt::format("executed; {} for visible pairs alone, {} as papers count",
+                                     flops_text(exact), flops_text(paper))});
   const Flops softmax = work.softmax + work.scale + work.mask + work.normalise;
   block.facts.push_back({"softmax", flops_text(softmax), "scale, mask, maximum, sum, normalisation"});
   if (work.rescale != Flops()) {
@@ -97,8 +101,8 @@ std::string tiles_text(const std::vector<OnChipTile>& tiles) {
 }
 
 std::string launch_text(const AccountReport& r, const Occupancy& kernel) {
-  return fmt::format("{} an SM, {} waves, {} of {} SMs at work", kernel.blocks_per_sm, three_digits(kernel.waves),
-                     percent(kernel.sm_share), r.machine.sms);
+  return fmt::format("{} an SM, {} waves, {} of {} SMs at work", kernel.blocks_per_sm,
+                     three_digits(kernel.waves), percent(kernel.sm_share), r.machine.sms);
 }
 
 FactsBlock chip_facts(const AccountReport& r) {
@@ -106,21 +110,25 @@ FactsBlock chip_facts(const AccountReport& r) {
   const Flow sm = r.tally().sm_total();
   const Flow sram = r.tally().sram_total();
   FactsBlock block{.heading = "On the chip, one thread block"};
-  block.facts.push_back({"shared memory", size_text(footprint.shared_total()),
-                         fmt::format("of {}: {}", size_text(r.shared_memory), tiles_text(footprint.shared_memory))});
+  block.facts.push_back(
+      {"shared memory", size_text(footprint.shared_total()),
+       fmt::format("of {}: {}", size_text(r.shared_memory), tiles_text(footprint.shared_memory))});
   block.facts.push_back(
       {"registers", size_text(footprint.register_total()),
-       fmt::format("of {} an SM: {}{}", size_text(r.machine.registers_per_sm), tiles_text(footprint.registers),
+       fmt::format("of {} an SM: {}{}", size_text(r.machine.registers_per_sm),
+                   tiles_text(footprint.registers),
                    r.kernels.front().registers_overflow ? "; more than there are: the rest spills" : "")});
   for (const Occupancy& kernel : r.kernels) {
     const std::string label = r.kernels.size() == 1 ? "blocks" : fmt::format("blocks, {}", kernel.kernel);
     block.facts.push_back({label, grouped(kernel.blocks.value()), launch_text(r, kernel)});
   }
   block.facts.push_back({"SM traffic", size_text(sm.total()),
-                         sm.total() == r.hbm_bytes() ? "equals HBM traffic: every tile load is counted there"
-                                                     : "with the operand tiles that the products read again"});
-  block.facts.push_back({"SRAM traffic", size_text(sram.total()),
-                         fmt::format("{} read, {} written, tile by tile", size_text(sram.read), size_text(sram.written))});
+                         sm.total() == r.hbm_bytes()
+                             ? "equals HBM traffic: every tile load is counted there"
+                             : "with the operand tiles that the products read again"});
+  block.facts.push_back(
+      {"SRAM traffic", size_text(sram.total()),
+       fmt::format("{} read, {} written, tile by tile", size_text(sram.read), size_text(sram.written))});
   return block;
 }
 
@@ -130,7 +138,8 @@ BarsBlock standard_bars(const AccountReport& r) {
   const bool less = own <= standard;
   const std::string times = three_digits(less ? ratio(standard, own) : ratio(own, standard));
   return {.bars = {{"Standard moves", size_text(standard), static_cast<double>(standard.value()), ""},
-                   {fmt::format("{} moves", facts_of(r.algorithm).title), size_text(own), static_cast<double>(own.value()),
+                   {fmt::format("{} moves", facts_of(r.algorithm).title), size_text(own),
+                    static_cast<double>(own.value()),
                     own == standard ? "the same" : fmt::format("{} × {}", times, less ? "less" : "more")}}};
 }
 
@@ -147,17 +156,18 @@ FactsBlock score_matrix_facts(const AccountReport& r) {
 
 std::vector<std::string> legend(const AccountReport& r) {
   const Problem& p = r.problem;
-  return {
-      fmt::format("e = {} and a = {}: bytes of an element in storage ({}) and in accumulation ({})", size_of(p.storage),
-                  size_of(p.accumulation()), name_of(p.storage), name_of(p.accumulation())),
-      fmt::format("Tr = ⌈N/Br⌉ and Tc = ⌈Nkv/Bc⌉: query and key tiles; Br = {}, Bc = {}", r.tiling.query_rows,
-                  r.tiling.key_rows),
-      "Σ: over the visited tile pairs of one head, with rows and keys the valid ones of a tile; Σmasked: over those",
-      "   that hold a masked pair (standard and eager: over all pairs of the grid that do)",
-      "A figure with several lines is their sum"};
+  return {fmt::format("e = {} and a = {}: bytes of an element in storage ({}) and in accumulation ({})",
+                      size_of(p.storage), size_of(p.accumulation()), name_of(p.storage),
+                      name_of(p.accumulation())),
+          fmt::format("Tr = ⌈N/Br⌉ and Tc = ⌈Nkv/Bc⌉: query and key tiles; Br = {}, Bc = {}",
+                      r.tiling.query_rows, r.tiling.key_rows),
+          "Σ: over the visited tile pairs of one head, with rows and keys the valid ones of a tile; Σmasked: "
+          "over those",
+          "   that hold a masked pair (standard and eager: over all pairs of the grid that do)",
+          "A figure with several lines is their sum"};
 }
 
-void explain(const AccountReport& r, Document& document) {
+void add_explanations(const AccountReport& r, Document& document) {
   TableBlock table{.heading = "Figure", .columns = {"formula", "numbers", "value"}, .left = {1, 2}};
   for (const Explanation& e : explanations_of(r)) {
     table.rows.push_back({e.figure, e.symbols, e.numbers, grouped(e.value.value())});
@@ -171,14 +181,16 @@ void explain(const AccountReport& r, Document& document) {
 std::string problem_text(const Problem& problem) {
   std::string text = fmt::format("{} · {} · {}", shape_text(problem), name_of(problem.storage),
                                  problem.causal ? "causal" : "not causal");
-  if (problem.causal && problem.seq != problem.kv_seq) text += fmt::format(" ({})", name_of(problem.alignment));
+  if (problem.causal && problem.seq != problem.kv_seq)
+    text += fmt::format(" ({})", name_of(problem.alignment));
   return text;
 }
 
 VerdictLine check_line(const AccountReport& r) {
   const std::string steps = grouped(r.tally().steps.value());
   if (!r.counted) {
-    return {Tone::good, fmt::format("predicted, not counted: the walk has {} steps a head; --count counts them", steps)};
+    return {Tone::good,
+            fmt::format("predicted, not counted: the walk has {} steps a head; --count counts them", steps)};
   }
   if (r.discrepancies.empty()) {
     return {Tone::good, fmt::format("predicted = counted, to the byte, over {} steps a head", steps)};
@@ -189,11 +201,12 @@ VerdictLine check_line(const AccountReport& r) {
                                  grouped(first.counted.value()))};
 }
 
-Document account_document(const AccountReport& r, bool with_explanations) {
+Document account_document(const AccountReport& report, bool explain) {
+  const AccountReport& r = report;
   Document document;
-  document.emplace_back(Title{fmt::format("{} forward", facts_of(r.algorithm).title),
-                              fmt::format("{} · tiles {} · {}", problem_text(r.problem), tiling_text(r.tiling),
-                                          r.machine.title)});
+  document.emplace_back(Title{
+      fmt::format("{} forward", facts_of(r.algorithm).title),
+      fmt::format("{} · tiles {} · {}", problem_text(r.problem), tiling_text(r.tiling), r.machine.title)});
   document.emplace_back(traffic_table(r));
   if (!facts_of(r.algorithm).tiled) document.emplace_back(score_matrix_facts(r));
   document.emplace_back(check_line(r));
@@ -201,13 +214,15 @@ Document account_document(const AccountReport& r, bool with_explanations) {
   document.emplace_back(arithmetic_facts(r));
   document.emplace_back(chip_facts(r));
   if (r.standard && r.algorithm != Algorithm::standard) document.emplace_back(standard_bars(r));
-  if (with_explanations) explain(r, document);
+  if (explain) add_explanations(r, document);
   return document;
 }
 
-CsvTable account_csv(const AccountReport& r, bool with_explanations) {
+CsvTable account_csv(const AccountReport& report, bool explain) {
+  const AccountReport& r = report;
   CsvTable table{.header = {"section", "item", "quantity", "value"}};
-  const auto add = [&](const std::string& section, const std::string& item, const std::string& quantity, const auto& value) {
+  const auto add = [&](const std::string& section, const std::string& item, const std::string& quantity,
+                       const auto& value) {
     table.rows.push_back({section, item, quantity, fmt::format("{}", value)});
   };
   const auto add_flow = [&](const std::string& section, const std::string& item, Flow flow) {
@@ -218,8 +233,12 @@ CsvTable account_csv(const AccountReport& r, bool with_explanations) {
   const Tally& tally = r.tally();
   add("input", "", "algorithm", facts_of(r.algorithm).name);
   add("input", "", "pass", "forward");
-  for (const auto& [name, value] : {std::pair{"batch", p.batch}, {"heads", p.heads}, {"kv_heads", p.kv_heads},
-                                    {"seq", p.seq}, {"kv_seq", p.kv_seq}, {"head_dim", p.head_dim}}) {
+  for (const auto& [name, value] : {std::pair{"batch", p.batch},
+                                    {"heads", p.heads},
+                                    {"kv_heads", p.kv_heads},
+                                    {"seq", p.seq},
+                                    {"kv_seq", p.kv_seq},
+                                    {"head_dim", p.head_dim}}) {
     add("input", "", name, value);
   }
   add("input", "", "dtype", name_of(p.storage));
@@ -274,7 +293,7 @@ CsvTable account_csv(const AccountReport& r, bool with_explanations) {
   add("check", "steps_per_head", "count", tally.steps.value());
   const auto equal = r.predicted_equals_counted();
   add("check", "predicted_equals_counted", "", equal ? (*equal ? "true" : "false") : "");
-  if (with_explanations) {
+  if (explain) {
     for (const Explanation& e : explanations_of(r)) add("formula", e.figure, e.symbols, e.numbers);
   }
   return table;

@@ -20,21 +20,27 @@ Document compare_document(const CompareReport& report, bool explain) {
   const AccountReport& first = report.accounts.front();
   const Bytes standard = first.hbm_bytes();
   Document document;
-  document.emplace_back(Title{"Attention forward", fmt::format("{} · {}", problem_text(first.problem), first.machine.title)});
+  document.emplace_back(
+      Title{"Attention forward", fmt::format("{} · {}", problem_text(first.problem), first.machine.title)});
 
-  TableBlock traffic{.heading = "HBM traffic", .columns = {"tiles", "read", "written", "total", "of standard", "FLOP/B"}};
+  TableBlock traffic{.heading = "HBM traffic",
+                     .columns = {"tiles", "read", "written", "total", "of standard", "FLOP/B"}};
   TableBlock rest{.heading = "Beside it",
-                  .columns = {"peak intermediate", "peak allocated", "FLOPs", "exponentials", "blocks", "SMs at work", "counted"}};
+                  .columns = {"peak intermediate", "peak allocated", "FLOPs", "exponentials", "blocks",
+                              "SMs at work", "counted"}};
   BarsBlock bars;
   for (const AccountReport& r : report.accounts) {
     const std::string name(facts_of(r.algorithm).name);
     const Flow total = r.tally().hbm_total();
     traffic.rows.push_back({name, tiling_text(r.tiling), size_text(total.read), size_text(total.written),
-                            size_text(total.total()), three_digits(100 * ratio(total.total(), standard)) + " %",
+                            size_text(total.total()),
+                            three_digits(100 * ratio(total.total(), standard)) + " %",
                             three_digits(r.intensity().value)});
     rest.rows.push_back({name, size_text(r.peak_intermediate()), size_text(r.tally().peak_allocated),
-                         decimal_text(r.tally().work.products.value()), decimal_text(r.tally().work.exponentials.value()),
-                         grouped(r.kernels.front().blocks.value()), three_digits(100 * r.kernels.front().sm_share) + " %", counted_text(r)});
+                         decimal_text(r.tally().work.products.value()),
+                         decimal_text(r.tally().work.exponentials.value()),
+                         grouped(r.kernels.front().blocks.value()),
+                         three_digits(100 * r.kernels.front().sm_share) + " %", counted_text(r)});
     bars.bars.push_back({name, size_text(total.total()), static_cast<double>(total.total().value()), ""});
   }
   document.emplace_back(std::move(traffic));
@@ -55,11 +61,29 @@ Document compare_document(const CompareReport& report, bool explain) {
 }
 
 CsvTable compare_csv(const CompareReport& report) {
-  CsvTable table{.header = {"algorithm", "tile_q", "tile_k", "hbm_read_bytes", "hbm_write_bytes", "hbm_total_bytes",
-                            "sm_read_bytes", "sm_write_bytes", "sram_read_bytes", "sram_write_bytes",
-                            "peak_intermediate_bytes", "peak_allocated_bytes", "flops_paper", "flops_exact",
-                            "flops_executed", "flops_rescale", "exponentials", "flops_per_hbm_byte", "blocks",
-                            "blocks_per_sm", "waves", "sm_share", "predicted_equals_counted"}};
+  CsvTable table{.header = {"algorithm",
+                            "tile_q",
+                            "tile_k",
+                            "hbm_read_bytes",
+                            "hbm_write_bytes",
+                            "hbm_total_bytes",
+                            "sm_read_bytes",
+                            "sm_write_bytes",
+                            "sram_read_bytes",
+                            "sram_write_bytes",
+                            "peak_intermediate_bytes",
+                            "peak_allocated_bytes",
+                            "flops_paper",
+                            "flops_exact",
+                            "flops_executed",
+                            "flops_rescale",
+                            "exponentials",
+                            "flops_per_hbm_byte",
+                            "blocks",
+                            "blocks_per_sm",
+                            "waves",
+                            "sm_share",
+                            "predicted_equals_counted"}};
   for (const AccountReport& r : report.accounts) {
     const Tally& tally = r.tally();
     const Flow hbm = tally.hbm_total();
@@ -70,9 +94,10 @@ CsvTable compare_csv(const CompareReport& report) {
     std::vector<std::string> row{std::string(facts_of(r.algorithm).name)};
     for (const std::int64_t number :
          {r.tiling.query_rows, r.tiling.key_rows, hbm.read.value(), hbm.written.value(), hbm.total().value(),
-          sm.read.value(), sm.written.value(), sram.read.value(), sram.written.value(), r.peak_intermediate().value(),
-          tally.peak_allocated.value(), r.flops.paper.value().value(), r.flops.exact.value().value(),
-          tally.work.products.value(), tally.work.rescale.value(), tally.work.exponentials.value()}) {
+          sm.read.value(), sm.written.value(), sram.read.value(), sram.written.value(),
+          r.peak_intermediate().value(), tally.peak_allocated.value(), r.flops.paper.value().value(),
+          r.flops.exact.value().value(), tally.work.products.value(), tally.work.rescale.value(),
+          tally.work.exponentials.value()}) {
       row.push_back(fmt::format("{}", number));
     }
     row.push_back(fmt::format("{}", r.intensity().value));

@@ -21,11 +21,10 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr const char* kSchema = "flashsim.list/1";
-const std::vector<std::string> kSections{"algorithms", "machines", "models", "scenarios", "switches", "devices"};
+const std::vector<std::string> kSections{"algorithms", "machines", "models",
+                                         "scenarios",  "switches", "devices"};
 
-std::string rate_text(std::optional<double> rate) {
-  return rate ? three_digits(*rate / 1e12) : "–";
-}
+std::string rate_text(std::optional<double> rate) { return rate ? three_digits(*rate / 1e12) : "–"; }
 
 /// The sections as JSON; every other form is made from it.
 ordered_json section_json(const std::string& section) {
@@ -55,19 +54,29 @@ ordered_json section_json(const std::string& section) {
     }
   } else if (section == "models") {
     for (const Model& m : built_in_models()) {
-      list.push_back({{"name", m.name}, {"title", m.title}, {"heads", m.heads}, {"kv_heads", m.kv_heads},
-                      {"head_dim", m.head_dim}, {"layers", m.layers}, {"source", m.source}});
+      list.push_back({{"name", m.name},
+                      {"title", m.title},
+                      {"heads", m.heads},
+                      {"kv_heads", m.kv_heads},
+                      {"head_dim", m.head_dim},
+                      {"layers", m.layers},
+                      {"source", m.source}});
     }
   } else if (section == "scenarios") {
     for (const std::string& name : built_in_names("scenarios")) {
       const auto scenario = find_scenario(name);
-      list.push_back({{"name", name}, {"title", scenario->title}, {"shape", shape_text(scenario->problem)},
+      list.push_back({{"name", name},
+                      {"title", scenario->title},
+                      {"shape", shape_text(scenario->problem)},
                       {"tiles", tiling_text(scenario->tiling)}});
     }
   } else if (section == "switches") {
-    list.push_back({{"name", "--no-subtract-max"}, {"title", "p = exp(s)"},
-                    {"summary", "no running maximum: exponentials overflow once a score passes 88.7 in fp32"}});
-    list.push_back({{"name", "--no-rescale"}, {"title", "r = 1"},
+    list.push_back(
+        {{"name", "--no-subtract-max"},
+         {"title", "p = exp(s)"},
+         {"summary", "no running maximum: exponentials overflow once a score passes 88.7 in fp32"}});
+    list.push_back({{"name", "--no-rescale"},
+                    {"title", "r = 1"},
                     {"summary", "old tiles keep their old reference: wrong wherever the maximum rises"}});
   } else if (section == "devices") {
     for (const CudaDevice& d : cuda_devices().devices) {
@@ -101,22 +110,25 @@ Block algorithms_block() {
 }
 
 Block machines_block() {
-  TableBlock table{.heading = "Machines (--gpu)",
-                   .columns = {"memory", "GB/s", "SMs", "shared/block", "L2", "fp32", "fp16 TFLOP/s", "uncertain"},
-                   .left = {8}};
+  TableBlock table{
+      .heading = "Machines (--gpu)",
+      .columns = {"memory", "GB/s", "SMs", "shared/block", "L2", "fp32", "fp16 TFLOP/s", "uncertain"},
+      .left = {8}};
   for (const Machine& m : built_in_machines()) {
     std::vector<std::string> names{m.name};
     names.insert(names.end(), m.aliases.begin(), m.aliases.end());
     table.rows.push_back({fmt::format("{}", fmt::join(names, ", ")), size_text(m.memory),
                           fmt::format("{:.0f}", m.memory_bandwidth.value / 1e9), fmt::format("{}", m.sms),
-                          size_text(m.shared_memory_per_block), size_text(m.l2), rate_text(m.flops_per_second.fp32),
-                          rate_text(m.flops_per_second.fp16), fmt::format("{}", fmt::join(m.uncertain, ", "))});
+                          size_text(m.shared_memory_per_block), size_text(m.l2),
+                          rate_text(m.flops_per_second.fp32), rate_text(m.flops_per_second.fp16),
+                          fmt::format("{}", fmt::join(m.uncertain, ", "))});
   }
   return table;
 }
 
 Block models_block() {
-  TableBlock table{.heading = "Models (--model)", .columns = {"", "heads", "kv heads", "head dim", "layers"}, .left = {1}};
+  TableBlock table{
+      .heading = "Models (--model)", .columns = {"", "heads", "kv heads", "head dim", "layers"}, .left = {1}};
   for (const Model& m : built_in_models()) {
     table.rows.push_back({m.name, m.title, fmt::format("{}", m.heads), fmt::format("{}", m.kv_heads),
                           fmt::format("{}", m.head_dim), fmt::format("{}", m.layers)});
@@ -125,8 +137,10 @@ Block models_block() {
 }
 
 Block scenarios_block() {
-  TableBlock table{.heading = "Scenarios (flashsim replay NAME)", .columns = {"", "", "tiles"}, .left = {1, 2}};
-  for (const auto& s : section_json("scenarios")) table.rows.push_back({s["name"], s["title"], s["shape"], s["tiles"]});
+  TableBlock table{
+      .heading = "Scenarios (flashsim replay NAME)", .columns = {"", "", "tiles"}, .left = {1, 2}};
+  for (const auto& s : section_json("scenarios"))
+    table.rows.push_back({s["name"], s["title"], s["shape"], s["tiles"]});
   return table;
 }
 
@@ -143,7 +157,8 @@ Block devices_block() {
                    .columns = {"capability", "memory", "SMs", "shared/block", "L2", "blocks/SM"}};
   for (const CudaDevice& d : found.devices) {
     table.rows.push_back({d.name, d.compute_capability, size_text(d.memory), fmt::format("{}", d.sms),
-                          size_text(d.shared_memory_per_block), size_text(d.l2), fmt::format("{}", d.blocks_per_sm)});
+                          size_text(d.shared_memory_per_block), size_text(d.l2),
+                          fmt::format("{}", d.blocks_per_sm)});
   }
   return table;
 }
@@ -160,7 +175,8 @@ Block section_block(const std::string& section) {
 }  // namespace
 
 Outcome check_section(const std::string& section) {
-  if (section.empty() || std::find(kSections.begin(), kSections.end(), section) != kSections.end()) return std::nullopt;
+  if (section.empty() || std::find(kSections.begin(), kSections.end(), section) != kSections.end())
+    return std::nullopt;
   return unknown_name("section", section, kSections);
 }
 
@@ -184,7 +200,8 @@ CsvTable list_csv(const std::string& section) {
     for (const auto& entry : section_json(part)) {
       for (const auto& [key, value] : entry.items()) {
         if (key == "name") continue;
-        table.rows.push_back({part, entry["name"], key, value.is_string() ? value.get<std::string>() : value.dump()});
+        table.rows.push_back(
+            {part, entry["name"], key, value.is_string() ? value.get<std::string>() : value.dump()});
       }
     }
   }

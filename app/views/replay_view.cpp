@@ -16,7 +16,8 @@ constexpr std::int64_t kMostNumbers = 12;
 
 std::string vector_text(const NumberMatrix& matrix, std::int64_t row) {
   std::vector<std::string> numbers;
-  for (std::int64_t c = 0; c < std::min(matrix.columns, kMostNumbers); ++c) numbers.push_back(value_text(matrix.at(row, c)));
+  for (std::int64_t c = 0; c < std::min(matrix.columns, kMostNumbers); ++c)
+    numbers.push_back(value_text(matrix.at(row, c)));
   const std::string more = matrix.columns > kMostNumbers ? fmt::format(", … ({})", matrix.columns) : "";
   return fmt::format("[{}{}]", fmt::join(numbers, ", "), more);
 }
@@ -31,10 +32,12 @@ std::string matrix_text(const NumberMatrix& matrix) {
 }
 
 std::string rows_text(Range rows) {
-  return rows.size() == 1 ? fmt::format("row {}", rows.begin) : fmt::format("rows {} to {}", rows.begin, rows.end - 1);
+  return rows.size() == 1 ? fmt::format("row {}", rows.begin)
+                          : fmt::format("rows {} to {}", rows.begin, rows.end - 1);
 }
 std::string keys_text(Range keys) {
-  return keys.size() == 1 ? fmt::format("key {}", keys.begin) : fmt::format("keys {} to {}", keys.begin, keys.end - 1);
+  return keys.size() == 1 ? fmt::format("key {}", keys.begin)
+                          : fmt::format("keys {} to {}", keys.begin, keys.end - 1);
 }
 
 /// The eight operations on a pair of tiles, as a lesson counts them; 0 for what isn't one of them.
@@ -76,7 +79,9 @@ class FrameLines {
         break;
       case Operation::reset: line(frame, "", "o = 0, l = 0, m = −∞"); break;
       case Operation::load: load(frame); break;
-      case Operation::scores: by_row(frame, [&](std::int64_t r) { return "s = " + vector_text(*frame.find(ChipValue::S), r); }); break;
+      case Operation::scores:
+        by_row(frame, [&](std::int64_t r) { return "s = " + vector_text(*frame.find(ChipValue::S), r); });
+        break;
       case Operation::mask:
         if (step.idle) {
           line(frame, "", "every key of the tile is visible: nothing to mask");
@@ -84,9 +89,14 @@ class FrameLines {
           by_row(frame, [&](std::int64_t r) { return "s = " + vector_text(*frame.find(ChipValue::S), r); });
         }
         break;
-      case Operation::online_softmax: by_row(frame, [&](std::int64_t r) { return exponentials(frame, r); }); break;
+      case Operation::online_softmax:
+        by_row(frame, [&](std::int64_t r) { return exponentials(frame, r); });
+        break;
       case Operation::rescale: by_row(frame, [&](std::int64_t r) { return update(frame, r); }); break;
-      case Operation::accumulate: by_row(frame, [&](std::int64_t r) { return "o ← o + p·V = " + vector_text(*frame.find(ChipValue::O), r); }); break;
+      case Operation::accumulate:
+        by_row(frame,
+               [&](std::int64_t r) { return "o ← o + p·V = " + vector_text(*frame.find(ChipValue::O), r); });
+        break;
       case Operation::discard: line(frame, "", "S, P, K and V leave the chip; nothing is written"); break;
       case Operation::finish:
         by_row(frame, [&](std::int64_t r) {
@@ -105,16 +115,18 @@ class FrameLines {
     const Step& step = frame.step;
     const bool statistic = is_statistic(step.operand);
     const NumberMatrix& values = frame.values.front().second;
-    const std::string what = report_.scenario.inputs.scores_given() && (step.operand == Operand::Q || step.operand == Operand::K)
-                                 ? "(the scores are given)"
-                                 : matrix_text(values);
+    const std::string what =
+        report_.scenario.inputs.scores_given() && (step.operand == Operand::Q || step.operand == Operand::K)
+            ? "(the scores are given)"
+            : matrix_text(values);
     line(frame, std::string(name_of(step.operand)),
          fmt::format("{}   {} from HBM", statistic ? matrix_text(values) : what, size_text(frame.hbm_read)));
   }
 
   void store(const Frame& frame) {
     line(frame, std::string(name_of(frame.step.operand)),
-         fmt::format("{}   {} to HBM", matrix_text(frame.values.front().second), size_text(frame.hbm_written)));
+         fmt::format("{}   {} to HBM", matrix_text(frame.values.front().second),
+                     size_text(frame.hbm_written)));
   }
 
   std::string exponentials(const Frame& frame, std::int64_t r) const {
@@ -123,14 +135,14 @@ class FrameLines {
     if (!report_.scenario.switches.subtract_max) {
       return fmt::format("p = exp(s) = {}   sum {}   (no maximum is kept)", p, at(ChipValue::row_sum));
     }
-    return fmt::format("m′ = max(m, s): {} → {}   p = exp(s − m′) = {}   sum {}", at(ChipValue::m_before), at(ChipValue::m), p,
-                       at(ChipValue::row_sum));
+    return fmt::format("m′ = max(m, s): {} → {}   p = exp(s − m′) = {}   sum {}", at(ChipValue::m_before),
+                       at(ChipValue::m), p, at(ChipValue::row_sum));
   }
 
   std::string update(const Frame& frame, std::int64_t r) const {
     const auto at = [&](ChipValue v) { return value_text(frame.find(v)->at(r, 0)); };
     const Switches& switches = report_.scenario.switches;
-    const std::string r_text = !switches.rescale          ? "r = 1 (rescaling is off)"
+    const std::string r_text = !switches.rescale        ? "r = 1 (rescaling is off)"
                                : !switches.subtract_max ? "r = " + at(ChipValue::r)
                                                         : "r = exp(m − m′) = " + at(ChipValue::r);
     return fmt::format("{}   l = r·l + sum = {}·{} + {} = {}   o ← r·o = {}", r_text, at(ChipValue::r),
@@ -153,7 +165,8 @@ class FrameLines {
     std::string head = continued    ? std::string(18, ' ')
                        : number > 0 ? fmt::format("    {} {}", number, lesson_name(frame.step.operation))
                                     : fmt::format("      {}", lesson_name(frame.step.operation));
-    lines_.push_back(padded(head, 20, false) + (which.empty() ? "" : padded(which, which.starts_with("row") ? 8 : 3, false)) + text);
+    lines_.push_back(padded(head, 20, false) +
+                     (which.empty() ? "" : padded(which, which.starts_with("row") ? 8 : 3, false)) + text);
   }
 
   const ReplayReport& report_;
@@ -183,7 +196,9 @@ std::vector<Document> tiled_pages(const ReplayReport& report) {
     const Step& step = frame.step;
     std::string here = head_text(report.scenario.problem, frame);
     if (keys_outside) {
-      here += step.operation == Operation::initialise ? "Before the first tile" : fmt::format("Key tile {} · {}", step.key_tile, keys_text(step.keys));
+      here += step.operation == Operation::initialise
+                  ? "Before the first tile"
+                  : fmt::format("Key tile {} · {}", step.key_tile, keys_text(step.keys));
     } else {
       here += fmt::format("Query tile {} · {}", step.query_tile, rows_text(step.rows));
     }
@@ -195,8 +210,9 @@ std::vector<Document> tiled_pages(const ReplayReport& report) {
     const std::int64_t other = keys_outside ? step.query_tile : step.key_tile;
     const bool in_pair = step.query_tile >= 0 && step.key_tile >= 0;
     if (in_pair && other != pair) {
-      lines.push_back(keys_outside ? fmt::format("  query tile {} · {}", step.query_tile, rows_text(step.rows))
-                                   : fmt::format("  key tile {} · {}", step.key_tile, keys_text(step.keys)));
+      lines.push_back(keys_outside
+                          ? fmt::format("  query tile {} · {}", step.query_tile, rows_text(step.rows))
+                          : fmt::format("  key tile {} · {}", step.key_tile, keys_text(step.keys)));
     } else if (!in_pair && pair >= 0) {
       lines.emplace_back("  after the last key tile");
     }
@@ -232,11 +248,13 @@ Document standard_page(const ReplayReport& report) {
     return gathered;
   };
   const auto numbers = [](const std::vector<double>& values) {
-    return vector_text({.rows = 1, .columns = static_cast<std::int64_t>(values.size()), .numbers = values}, 0);
+    return vector_text({.rows = 1, .columns = static_cast<std::int64_t>(values.size()), .numbers = values},
+                       0);
   };
   for (std::int64_t b = 0; b < p.batch; ++b) {
     for (std::int64_t h = 0; h < p.heads; ++h) {
-      TableBlock table{.heading = "row", .columns = {"scores", "masked", "probabilities", "Y"}, .left = {1, 2, 3, 4}};
+      TableBlock table{
+          .heading = "row", .columns = {"scores", "masked", "probabilities", "Y"}, .left = {1, 2, 3, 4}};
       if (p.batch > 1 || p.heads > 1) table.heading = fmt::format("batch {} head {}", b, h);
       for (std::int64_t row = report.row.value_or(0); row < (report.row ? *report.row + 1 : p.seq); ++row) {
         const Row values = gather(b, h, row);
@@ -272,32 +290,40 @@ Document result_page(const ReplayReport& report) {
     for (std::int64_t h = 0; h < p.heads; ++h) {
       for (std::int64_t row = report.row.value_or(0); row < (report.row ? *report.row + 1 : p.seq); ++row) {
         if (++shown > kMostRows) continue;
-        const std::string where = p.batch * p.heads > 1 ? fmt::format("b {} h {} row {}", b, h, row) : fmt::format("row {}", row);
-        table.rows.push_back({where, row_of(report.standard.outputs.o, b, h, row), row_of(report.tiled.outputs.o, b, h, row),
+        const std::string where =
+            p.batch * p.heads > 1 ? fmt::format("b {} h {} row {}", b, h, row) : fmt::format("row {}", row);
+        table.rows.push_back({where, row_of(report.standard.outputs.o, b, h, row),
+                              row_of(report.tiled.outputs.o, b, h, row),
                               row_of(report.truth.outputs.o, b, h, row)});
       }
     }
   }
   if (shown > kMostRows) table.rows.push_back({fmt::format("… ({} rows)", shown), "", "", ""});
-  table.rows.push_back({"error of Y", error_text(report.standard.output_error.max_abs), error_text(report.tiled.output_error.max_abs), ""});
-  table.rows.push_back({"error of L", error_text(report.standard.lse_error.max_abs), error_text(report.tiled.lse_error.max_abs), ""});
+  table.rows.push_back({"error of Y", error_text(report.standard.output_error.max_abs),
+                        error_text(report.tiled.output_error.max_abs), ""});
+  table.rows.push_back({"error of L", error_text(report.standard.lse_error.max_abs),
+                        error_text(report.tiled.lse_error.max_abs), ""});
   page.emplace_back(std::move(table));
 
   const auto describe = [&](const Recording& recording, const char* name) {
-    return fmt::format("{} {}", name, report.within_tolerance(recording) ? "within rounding of the truth" : "WRONG");
+    return fmt::format("{} {}", name,
+                       report.within_tolerance(recording) ? "within rounding of the truth" : "WRONG");
   };
-  const std::string text = fmt::format("{}, {}   (tolerance {} for Y, {} for L)", describe(report.standard, "one-shot"),
-                                       describe(report.tiled, "tiled"), three_digits(report.tolerance.output),
-                                       three_digits(report.tolerance.lse));
+  const std::string text =
+      fmt::format("{}, {}   (tolerance {} for Y, {} for L)", describe(report.standard, "one-shot"),
+                  describe(report.tiled, "tiled"), three_digits(report.tolerance.output),
+                  three_digits(report.tolerance.lse));
   page.emplace_back(VerdictLine{report.verdict == Verdict::right ? Tone::good : Tone::bad, text});
-  if (!report.scenario.questions.empty()) page.emplace_back(ListBlock{"Questions", report.scenario.questions});
+  if (!report.scenario.questions.empty())
+    page.emplace_back(ListBlock{"Questions", report.scenario.questions});
   return page;
 }
 
 std::string about_text(const ReplayReport& report) {
   const Scenario& s = report.scenario;
-  std::string text = fmt::format("{} · {} · tiles {} · {}", shape_text(s.problem), s.problem.causal ? "causal" : "not causal",
-                                 tiling_text(s.tiling), name_of(report.compute));
+  std::string text =
+      fmt::format("{} · {} · tiles {} · {}", shape_text(s.problem),
+                  s.problem.causal ? "causal" : "not causal", tiling_text(s.tiling), name_of(report.compute));
   if (!s.switches.subtract_max) text += " · maximum NOT subtracted";
   if (!s.switches.rescale) text += " · NOT rescaled";
   return text;
@@ -321,8 +347,8 @@ std::vector<Document> replay_pages(const ReplayReport& report) {
 }
 
 CsvTable replay_csv(const ReplayReport& report) {
-  CsvTable table{.header = {"recording", "frame", "operation", "tensor", "batch", "head", "query_tile", "key_tile", "value",
-                            "row", "column", "number"}};
+  CsvTable table{.header = {"recording", "frame", "operation", "tensor", "batch", "head", "query_tile",
+                            "key_tile", "value", "row", "column", "number"}};
   const auto add = [&](const std::string& recording, const std::vector<Frame>& frames) {
     for (std::size_t i = 0; i < frames.size(); ++i) {
       const Frame& frame = frames[i];
@@ -333,12 +359,13 @@ CsvTable replay_csv(const ReplayReport& report) {
         const bool by_key = name == ChipValue::S || name == ChipValue::P;
         for (std::int64_t r = 0; r < matrix.rows; ++r) {
           for (std::int64_t c = 0; c < matrix.columns; ++c) {
-            table.rows.push_back({recording, fmt::format("{}", i), std::string(name_of(step.operation)),
-                                  moves ? std::string(name_of(step.operand)) : "", fmt::format("{}", frame.batch),
-                                  fmt::format("{}", frame.head), fmt::format("{}", step.query_tile),
-                                  fmt::format("{}", step.key_tile), std::string(name_of(name)),
-                                  fmt::format("{}", (of_keys ? step.keys.begin : step.rows.begin) + r),
-                                  fmt::format("{}", (by_key ? step.keys.begin : 0) + c), exact_text(matrix.at(r, c))});
+            table.rows.push_back(
+                {recording, fmt::format("{}", i), std::string(name_of(step.operation)),
+                 moves ? std::string(name_of(step.operand)) : "", fmt::format("{}", frame.batch),
+                 fmt::format("{}", frame.head), fmt::format("{}", step.query_tile),
+                 fmt::format("{}", step.key_tile), std::string(name_of(name)),
+                 fmt::format("{}", (of_keys ? step.keys.begin : step.rows.begin) + r),
+                 fmt::format("{}", (by_key ? step.keys.begin : 0) + c), exact_text(matrix.at(r, c))});
           }
         }
       }

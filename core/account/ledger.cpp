@@ -35,8 +35,8 @@ void Ledger::work_on(const Step& step) {
   const Count depth = problem_.head_dim;
   const Count stored = size_of(problem_.storage);
   const Count summed = size_of(problem_.accumulation());
-  const Bytes tile_of_scores(entries * stored);      // S_ij and P_ij
-  const Bytes accumulator(rows * depth * summed);    // O_i while it is summed
+  const Bytes tile_of_scores(entries * stored);    // S_ij and P_ij
+  const Bytes accumulator(rows * depth * summed);  // O_i while it is summed
   Flow& sram = tally_.sram_of(step.operation);
   Work& work = tally_.work;
   switch (step.operation) {
@@ -105,7 +105,8 @@ Tally Ledger::all_heads() const {
   }
   for (Flow& flow : all.sram) flow = times(flow);
   Work& work = all.work;
-  for (Flops* flops : {&work.products, &work.scale, &work.mask, &work.softmax, &work.rescale, &work.normalise}) {
+  for (Flops* flops :
+       {&work.products, &work.scale, &work.mask, &work.softmax, &work.rescale, &work.normalise}) {
     *flops = *flops * heads;
   }
   work.exponentials = work.exponentials * heads;

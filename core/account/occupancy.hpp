@@ -35,10 +35,10 @@ Footprint footprint_of(Algorithm algorithm, std::string_view kernel, const Probl
 struct Occupancy {
   std::string kernel;
   Footprint footprint;
-  Count blocks;                  ///< over all batch entries and heads
+  Count blocks;  ///< over all batch entries and heads
   std::int64_t blocks_per_sm = 1;
-  double waves = 0;              ///< blocks / (SMs · blocks per SM), not rounded
-  double sm_share = 0;           ///< SMs that get a block, of all
+  double waves = 0;                 ///< blocks / (SMs · blocks per SM), not rounded
+  double sm_share = 0;              ///< SMs that get a block, of all
   bool registers_overflow = false;  ///< one block's registers exceed the SM's: the rest would spill
 };
 

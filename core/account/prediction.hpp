@@ -15,7 +15,7 @@ namespace flashsim {
 
 /// A figure's formula, as --explain prints it.
 struct Explanation {
-  std::string figure;   ///< as figures_of names it: "hbm.K.read_bytes"
+  std::string figure;  ///< as figures_of names it: "hbm.K.read_bytes"
   std::string symbols;
   std::string numbers;
   Count value;

@@ -42,14 +42,14 @@ struct KernelLaunch {
 };
 
 struct Tally {
-  std::array<Flow, kOperands.size()> hbm;       ///< HBM traffic in the papers' model, by tensor
-  std::array<Flow, kOperands.size()> initial;   ///< of HBM traffic: starting values, lines of their own
-  std::array<Flow, kOperands.size()> sm;        ///< what crosses into and out of the SMs
-  std::array<Flow, kOperations.size()> sram;    ///< on-chip traffic, by operation
+  std::array<Flow, kOperands.size()> hbm;      ///< HBM traffic in the papers' model, by tensor
+  std::array<Flow, kOperands.size()> initial;  ///< of HBM traffic: starting values, lines of their own
+  std::array<Flow, kOperands.size()> sm;       ///< what crosses into and out of the SMs
+  std::array<Flow, kOperations.size()> sram;   ///< on-chip traffic, by operation
   Work work;
-  Bytes peak_allocated;                         ///< the most that is alive above the inputs
+  Bytes peak_allocated;  ///< the most that is alive above the inputs
   std::vector<KernelLaunch> kernels;
-  Count steps;                                  ///< of one head
+  Count steps;  ///< of one head
 
   [[nodiscard]] Flow& hbm_of(Operand o) { return hbm[static_cast<std::size_t>(o)]; }
   [[nodiscard]] const Flow& hbm_of(Operand o) const { return hbm[static_cast<std::size_t>(o)]; }

@@ -33,8 +33,8 @@ Outputs<T> attend(Algorithm algorithm, const Problem& problem, Tiling tiling, Sw
   for (std::int64_t b = 0; b < problem.batch; ++b) {
     for (std::int64_t h = 0; h < problem.heads; ++h) {
       const std::int64_t kv_head = problem.kv_head_of(h);
-      HeadTensors<T> head{.v = inputs.v.matrix(b, kv_head), .o = outputs.o.matrix(b, h),
-                          .lse = outputs.lse.matrix(b, h)};
+      HeadTensors<T> head{
+          .v = inputs.v.matrix(b, kv_head), .o = outputs.o.matrix(b, h), .lse = outputs.lse.matrix(b, h)};
       if (inputs.scores_given()) {
         head.scores = inputs.scores.matrix(b, h);
       } else {
@@ -61,8 +61,10 @@ Inputs<To> converted(const Inputs<From>& inputs) {
           converted_tensor<To>(inputs.scores)};
 }
 
-template Outputs<float> attend(Algorithm, const Problem&, Tiling, Switches, const Inputs<float>&, StepObserver*);
-template Outputs<double> attend(Algorithm, const Problem&, Tiling, Switches, const Inputs<double>&, StepObserver*);
+template Outputs<float> attend(Algorithm, const Problem&, Tiling, Switches, const Inputs<float>&,
+                               StepObserver*);
+template Outputs<double> attend(Algorithm, const Problem&, Tiling, Switches, const Inputs<double>&,
+                                StepObserver*);
 template Inputs<float> converted(const Inputs<double>&);
 template Inputs<double> converted(const Inputs<float>&);
 template Inputs<double> converted(const Inputs<double>&);

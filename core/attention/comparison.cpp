@@ -28,7 +28,9 @@ Comparison compare(const Tensor4<T>& result, const Tensor4<double>& truth) {
     const auto flat = static_cast<std::int64_t>(i);
     const std::int64_t row = flat / truth.columns();
     const std::int64_t head = row / truth.rows();
-    comparison.at = {.batch = head / truth.heads(), .head = head % truth.heads(), .row = row % truth.rows(),
+    comparison.at = {.batch = head / truth.heads(),
+                     .head = head % truth.heads(),
+                     .row = row % truth.rows(),
                      .column = flat % truth.columns()};
   }
   return comparison;

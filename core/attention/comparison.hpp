@@ -29,8 +29,8 @@ Comparison compare(const Tensor4<T>& result, const Tensor4<double>& truth);
 ///
 ///   ε · max|V| · (2 (d + 4) A + 2 Nkv + 16)
 ///
-/// with ε the unit roundoff of T and A the largest score in absolute terms, scale · Σ|q·k|. A score is off by at
-/// most (d + 2) ε A, the subtraction of the maximum by 2 ε A, and each enters numerator and denominator;
+/// with ε the unit roundoff of T and A the largest score in absolute terms, scale · Σ|q·k|. A score is off by
+/// at most (d + 2) ε A, the subtraction of the maximum by 2 ε A, and each enters numerator and denominator;
 /// a sum over Nkv terms, rescaled along the way, adds Nkv ε to either; exp, division and the tiles'
 /// products are the rest. With given scores d is 0. For L the same without max|V|, and ε (A + ln Nkv)
 /// for its own rounding.

@@ -28,9 +28,14 @@ MatrixView<T> block_of(MatrixView<T> matrix, Range rows, Range keys) {
 template <class T>
 Executor<T>::Executor(Algorithm algorithm, const Problem& problem, Tiling tiling, Switches switches,
                       HeadTensors<T> head)
-    : algorithm_(algorithm), problem_(problem), switches_(switches), head_(head),
-      whole_rows_(!facts_of(algorithm).tiled), m_(static_cast<std::size_t>(problem.seq), kMinusInfinity<T>),
-      l_(static_cast<std::size_t>(problem.seq)), rows_(std::min(tiling.query_rows, problem.seq)) {
+    : algorithm_(algorithm),
+      problem_(problem),
+      switches_(switches),
+      head_(head),
+      whole_rows_(!facts_of(algorithm).tiled),
+      m_(static_cast<std::size_t>(problem.seq), kMinusInfinity<T>),
+      l_(static_cast<std::size_t>(problem.seq)),
+      rows_(std::min(tiling.query_rows, problem.seq)) {
   const std::int64_t br = std::min(tiling.query_rows, problem.seq);
   const std::int64_t bc = std::min(tiling.key_rows, problem.kv_seq);
   const std::int64_t columns = whole_rows_ ? problem.kv_seq : bc;
@@ -126,7 +131,8 @@ void Executor<T>::compute_scores(const Step& step) {
     return;
   }
   const T factor = algorithm_ == Algorithm::eager ? T(1) : static_cast<T>(problem_.score_scale());
-  tile_scores<T>(top(q_tile_, step.rows.size()), top(k_tile_, step.keys.size()), factor, tile_of(s_tile_, step));
+  tile_scores<T>(top(q_tile_, step.rows.size()), top(k_tile_, step.keys.size()), factor,
+                 tile_of(s_tile_, step));
 }
 
 template <class T>
@@ -198,7 +204,8 @@ NumberMatrix Executor<T>::read(ChipValue value) const {
     return numbers;
   };
   const auto column = [&](const std::vector<T>& statistic) {
-    return NumberMatrix{.rows = rows, .columns = 1,
+    return NumberMatrix{.rows = rows,
+                        .columns = 1,
                         .numbers = std::vector<double>(statistic.begin(), statistic.begin() + rows)};
   };
   switch (value) {

@@ -32,7 +32,8 @@ struct HeadTensors {
 template <class T>
 class Executor final : public Listener, public ChipValues {
  public:
-  Executor(Algorithm algorithm, const Problem& problem, Tiling tiling, Switches switches, HeadTensors<T> head);
+  Executor(Algorithm algorithm, const Problem& problem, Tiling tiling, Switches switches,
+           HeadTensors<T> head);
 
   void step(const Step& step) override;
   /// After the walk: L of the algorithms that don't store it.

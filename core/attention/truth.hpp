@@ -8,7 +8,8 @@ namespace flashsim {
 
 struct Truth {
   Outputs<double> outputs;
-  double largest_score = 0;  ///< max over visible pairs of |scale| · Σ|q·k|, or of a given |score|, finite ones
+  double largest_score =
+      0;  ///< max over visible pairs of |scale| · Σ|q·k|, or of a given |score|, finite ones
   double largest_value = 0;  ///< max |V|, finite ones
 };
 

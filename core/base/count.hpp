@@ -30,9 +30,8 @@ class Count {
 
   friend constexpr Count operator+(Count a, Count b) {
     std::int64_t sum = 0;
-    return a.overflowed() || b.overflowed() || __builtin_add_overflow(a.value_, b.value_, &sum)
-               ? overflow()
-               : Count(sum);
+    return a.overflowed() || b.overflowed() || __builtin_add_overflow(a.value_, b.value_, &sum) ? overflow()
+                                                                                                : Count(sum);
   }
   friend constexpr Count operator-(Count a, Count b) {
     return a.overflowed() || b.overflowed() ? overflow() : Count(a.value_ - b.value_);

@@ -25,8 +25,8 @@ Error cannot(std::string_view what, const std::string& path, int number) {
 Outcome write_to(const std::string& shown, const std::string& path, std::string_view text) {
   File file(std::fopen(path.c_str(), "wb"));
   if (!file) return cannot("write", shown, errno);
-  const bool written = std::fwrite(text.data(), 1, text.size(), file.get()) == text.size() &&
-                       std::fflush(file.get()) == 0;
+  const bool written =
+      std::fwrite(text.data(), 1, text.size(), file.get()) == text.size() && std::fflush(file.get()) == 0;
   const int number = errno;
   const bool closed = std::fclose(file.release()) == 0;
   if (!written || !closed) return cannot("write", shown, written ? errno : number);

@@ -38,7 +38,8 @@ std::string short_json(const json& value) {
 
 JsonReader::JsonReader(const json& object, std::string path) : object_(object), path_(std::move(path)) {
   if (!object_.is_object()) {
-    fail({fmt::format("{} must be an object, not {}", path_, short_json(object_)), ""});
+    const std::string name = path_.ends_with(' ') ? path_.substr(0, path_.size() - 1) : path_;
+    fail({fmt::format("{} must be an object, not {}", name, short_json(object_)), ""});
   }
 }
 
@@ -66,10 +67,10 @@ void JsonReader::wrong_type(const std::string& key, std::string_view wanted) {
 std::optional<std::int64_t> JsonReader::integer(const std::string& key) {
   const json* found = find(key);
   if (found == nullptr) return std::nullopt;
-  const bool fits = found->is_number_integer() &&
-                    (!found->is_number_unsigned() ||
-                     found->get<std::uint64_t>() <=
-                         static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()));
+  const bool fits =
+      found->is_number_integer() &&
+      (!found->is_number_unsigned() ||
+       found->get<std::uint64_t>() <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()));
   if (!fits) {
     wrong_type(key, "a whole number");
     return std::nullopt;

@@ -16,7 +16,7 @@ namespace {
 std::string scaled(std::int64_t number, Wide unit, int limit) {
   for (const int decimals : {2, 1, 0}) {
     const int power = decimals == 2 ? 100 : decimals == 1 ? 10 : 1;
-    const auto rounded = static_cast<std::int64_t>((2 * power * static_cast<Wide>(number) + unit) / (2 * unit));
+    const auto rounded = static_cast<std::int64_t>((Wide{2} * power * number + unit) / (2 * unit));
     if (decimals > 0 && rounded >= 1000) continue;
     if (decimals == 0 && rounded >= limit) return {};
     return decimals == 0 ? fmt::format("{}", rounded)

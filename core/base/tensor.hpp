@@ -34,9 +34,7 @@ class Matrix {
   [[nodiscard]] std::int64_t rows() const { return rows_; }
   [[nodiscard]] std::int64_t columns() const { return columns_; }
   [[nodiscard]] MatrixView<T> view() { return {data_.data(), rows_, columns_, columns_}; }
-  [[nodiscard]] MatrixView<const T> view() const {
-    return {data_.data(), rows_, columns_, columns_};
-  }
+  [[nodiscard]] MatrixView<const T> view() const { return {data_.data(), rows_, columns_, columns_}; }
 
  private:
   std::int64_t rows_ = 0;
@@ -50,7 +48,10 @@ class Tensor4 {
  public:
   Tensor4() = default;
   Tensor4(std::int64_t batch, std::int64_t heads, std::int64_t rows, std::int64_t columns)
-      : batch_(batch), heads_(heads), rows_(rows), columns_(columns),
+      : batch_(batch),
+        heads_(heads),
+        rows_(rows),
+        columns_(columns),
         data_(static_cast<std::size_t>(batch * heads * rows * columns)) {}
 
   [[nodiscard]] std::int64_t batch() const { return batch_; }

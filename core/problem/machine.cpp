@@ -54,7 +54,8 @@ Result<Machine> read_machine(const NamedText& data) {
   JsonReader reader(*parsed, data.source + ": ");
   if (const auto schema = reader.text("schema"); schema != kSchema) {
     reader.fail({fmt::format("{}: schema must be \"{}\", not {}", data.source, kSchema,
-                             schema ? fmt::format("\"{}\"", *schema) : "absent"), ""});
+                             schema ? fmt::format("\"{}\"", *schema) : "absent"),
+                 ""});
   }
   Machine machine;
   machine.name = reader.text("name").value_or("");
@@ -73,9 +74,12 @@ Result<Machine> read_machine(const NamedText& data) {
   machine.exponentials_per_sm_per_clock = rate(reader, "exponentials_per_sm_per_clock");
   if (const nlohmann::json* rates = reader.object("flops_per_second")) {
     JsonReader inner(*rates, reader.path_of("flops_per_second"));
-    machine.flops_per_second = {.fp64 = rate(inner, "fp64"), .fp32 = rate(inner, "fp32"),
-                                .tf32 = rate(inner, "tf32"), .fp16 = rate(inner, "fp16"),
-                                .bf16 = rate(inner, "bf16"), .fp8 = rate(inner, "fp8")};
+    machine.flops_per_second = {.fp64 = rate(inner, "fp64"),
+                                .fp32 = rate(inner, "fp32"),
+                                .tf32 = rate(inner, "tf32"),
+                                .fp16 = rate(inner, "fp16"),
+                                .bf16 = rate(inner, "bf16"),
+                                .fp8 = rate(inner, "fp8")};
     if (auto error = inner.finish()) reader.fail(*error);
   }
   machine.rates = reader.text("rates").value_or("datasheet");
@@ -84,7 +88,8 @@ Result<Machine> read_machine(const NamedText& data) {
   machine.source = reader.text("source").value_or("");
   if (machine.shared_memory_per_block > machine.shared_memory_per_sm) {
     reader.fail({fmt::format("{}: a block's shared memory ({} B) is larger than an SM's ({} B)", data.source,
-                             machine.shared_memory_per_block.value(), machine.shared_memory_per_sm.value()), ""});
+                             machine.shared_memory_per_block.value(), machine.shared_memory_per_sm.value()),
+                 ""});
   }
   if (auto error = reader.finish()) return *error;
   return machine;

@@ -12,18 +12,18 @@
 namespace flashsim {
 
 struct Machine {
-  std::string name;                    ///< "a100"
+  std::string name;  ///< "a100"
   std::vector<std::string> aliases;
-  std::string title;                   ///< "A100 80 GB"
+  std::string title;  ///< "A100 80 GB"
   std::string vendor;
-  Bytes memory;                        ///< HBM, all of it
+  Bytes memory;  ///< HBM, all of it
   BytesPerSecond memory_bandwidth;
   Bytes l2;
   std::int64_t sms = 0;
   Bytes shared_memory_per_sm;
-  Bytes shared_memory_per_block;       ///< the most that one thread block may take
+  Bytes shared_memory_per_block;  ///< the most that one thread block may take
   Bytes registers_per_sm;
-  std::int64_t blocks_per_sm = 0;      ///< the most thread blocks an SM holds
+  std::int64_t blocks_per_sm = 0;  ///< the most thread blocks an SM holds
   double clock_hz = 0;
   std::optional<double> exponentials_per_sm_per_clock;
   /// Dense rates; absent where the chip has no such unit or no figure is known.

@@ -19,7 +19,8 @@ Result<Model> read_model(const NamedText& data) {
   JsonReader reader(*parsed, data.source + ": ");
   if (const auto schema = reader.text("schema"); schema != kSchema) {
     reader.fail({fmt::format("{}: schema must be \"{}\", not {}", data.source, kSchema,
-                             schema ? fmt::format("\"{}\"", *schema) : "absent"), ""});
+                             schema ? fmt::format("\"{}\"", *schema) : "absent"),
+                 ""});
   }
   const auto required = [&](const std::string& key) {
     if (!reader.has(key)) reader.fail({fmt::format("{} is missing", reader.path_of(key)), ""});
@@ -35,7 +36,8 @@ Result<Model> read_model(const NamedText& data) {
   model.source = reader.text("source").value_or("");
   if (model.heads % model.kv_heads != 0) {
     reader.fail({fmt::format("{}: {} query heads can't share {} key/value heads evenly", data.source,
-                             model.heads, model.kv_heads), ""});
+                             model.heads, model.kv_heads),
+                 ""});
   }
   if (auto error = reader.finish()) return *error;
   return model;

@@ -22,15 +22,15 @@ enum class Operation {
   discard,         ///< a tile leaves the chip and nothing is written
 };
 
-inline constexpr std::array kOperations{
-    Operation::initialise, Operation::load,   Operation::reset,   Operation::scores,
-    Operation::scale,      Operation::mask,   Operation::softmax, Operation::online_softmax,
-    Operation::rescale,    Operation::accumulate, Operation::finish, Operation::store,
-    Operation::discard};
+inline constexpr std::array kOperations{Operation::initialise, Operation::load,           Operation::reset,
+                                        Operation::scores,     Operation::scale,          Operation::mask,
+                                        Operation::softmax,    Operation::online_softmax, Operation::rescale,
+                                        Operation::accumulate, Operation::finish,         Operation::store,
+                                        Operation::discard};
 
 constexpr std::string_view name_of(Operation operation) {
   constexpr std::array<std::string_view, 13> kNames{
-      "initialise", "load",    "reset",      "scores", "scale", "mask",   "softmax",
+      "initialise",     "load",    "reset",      "scores", "scale", "mask",   "softmax",
       "online_softmax", "rescale", "accumulate", "finish", "store", "discard"};
   return kNames[static_cast<std::size_t>(operation)];
 }

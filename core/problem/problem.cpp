@@ -25,13 +25,15 @@ Result<NumberType> storage_type_named(const std::string& what, std::string_view 
   return unknown_name(what, name, known);
 }
 
-double Problem::score_scale() const {
-  return scale.value_or(1.0 / std::sqrt(static_cast<double>(head_dim)));
-}
+double Problem::score_scale() const { return scale.value_or(1.0 / std::sqrt(static_cast<double>(head_dim))); }
 
 Outcome Problem::validate() const {
-  for (const auto& [name, value] : {std::pair{"batch", batch}, {"heads", heads}, {"kv-heads", kv_heads},
-                                    {"seq", seq}, {"kv-seq", kv_seq}, {"head-dim", head_dim}}) {
+  for (const auto& [name, value] : {std::pair{"batch", batch},
+                                    {"heads", heads},
+                                    {"kv-heads", kv_heads},
+                                    {"seq", seq},
+                                    {"kv-seq", kv_seq},
+                                    {"head-dim", head_dim}}) {
     if (const auto checked = check_dimension(name, value); !checked) return checked.error();
   }
   if (heads % kv_heads != 0) {

@@ -31,15 +31,15 @@ Result<NumberType> storage_type_named(const std::string& what, std::string_view 
 
 /// The defaults are the worked example.
 struct Problem {
-  std::int64_t batch = 1;        ///< B
-  std::int64_t heads = 32;       ///< H
-  std::int64_t kv_heads = 32;    ///< Hkv
-  std::int64_t seq = 8192;       ///< N
-  std::int64_t kv_seq = 8192;    ///< Nkv
-  std::int64_t head_dim = 128;   ///< d
+  std::int64_t batch = 1;       ///< B
+  std::int64_t heads = 32;      ///< H
+  std::int64_t kv_heads = 32;   ///< Hkv
+  std::int64_t seq = 8192;      ///< N
+  std::int64_t kv_seq = 8192;   ///< Nkv
+  std::int64_t head_dim = 128;  ///< d
   bool causal = true;
   CausalAlignment alignment = CausalAlignment::bottom_right;
-  std::optional<double> scale;   ///< 1/√d where absent
+  std::optional<double> scale;  ///< 1/√d where absent
   NumberType storage = NumberType::fp16;
 
   [[nodiscard]] NumberType accumulation() const { return accumulation_type(storage); }

@@ -28,11 +28,12 @@ Tiling shrink_to_fit(const Problem& problem, Tiling tiling, Bytes limit, bool qu
 Error does_not_fit(const Problem& problem, Tiling tiling, Bytes limit, const std::string& limit_name) {
   const Tiling smaller = shrink_to_fit(problem, tiling, limit, true, true);
   const Bytes smallest = tile_footprint(problem, smaller);
-  return {fmt::format("tiles {} need {} B of shared memory for Q, K and V, and {} is {} B",
-                      tiling_text(tiling), tile_footprint(problem, tiling).value(), limit_name, limit.value()),
-          fits(problem, smaller, limit)
-              ? fmt::format("tiles {} fit, with {} B", tiling_text(smaller), smallest.value())
-              : fmt::format("not even tiles of one row fit: they need {} B", smallest.value())};
+  return {
+      fmt::format("tiles {} need {} B of shared memory for Q, K and V, and {} is {} B", tiling_text(tiling),
+                  tile_footprint(problem, tiling).value(), limit_name, limit.value()),
+      fits(problem, smaller, limit)
+          ? fmt::format("tiles {} fit, with {} B", tiling_text(smaller), smallest.value())
+          : fmt::format("not even tiles of one row fit: they need {} B", smallest.value())};
 }
 
 }  // namespace

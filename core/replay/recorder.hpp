@@ -18,7 +18,7 @@ namespace flashsim {
 struct Frame {
   std::int64_t batch = 0;
   std::int64_t head = 0;
-  Step step;           ///< with its rows narrowed where one row alone is recorded
+  Step step;  ///< with its rows narrowed where one row alone is recorded
   Bytes hbm_read;
   Bytes hbm_written;
   std::vector<std::pair<ChipValue, NumberMatrix>> values;

@@ -12,19 +12,19 @@
 namespace flashsim {
 
 enum class ChipValue {
-  Q,             ///< query tile [rows, d]
-  K,             ///< key tile [keys, d]
-  V,             ///< value tile [keys, d]
-  S,             ///< scores [rows, keys]
-  P,             ///< exponentials or probabilities [rows, keys]
-  O,             ///< output accumulator [rows, d]
-  m_before,      ///< running maximum before this tile [rows, 1]
-  m,             ///< running maximum [rows, 1]
-  row_sum,       ///< sum of this tile's exponentials [rows, 1]
-  r,             ///< rescale factor exp(m_before − m) [rows, 1]
-  l_before,      ///< denominator before this tile [rows, 1]
-  l,             ///< denominator [rows, 1]
-  L,             ///< logsumexp [rows, 1]
+  Q,         ///< query tile [rows, d]
+  K,         ///< key tile [keys, d]
+  V,         ///< value tile [keys, d]
+  S,         ///< scores [rows, keys]
+  P,         ///< exponentials or probabilities [rows, keys]
+  O,         ///< output accumulator [rows, d]
+  m_before,  ///< running maximum before this tile [rows, 1]
+  m,         ///< running maximum [rows, 1]
+  row_sum,   ///< sum of this tile's exponentials [rows, 1]
+  r,         ///< rescale factor exp(m_before − m) [rows, 1]
+  l_before,  ///< denominator before this tile [rows, 1]
+  l,         ///< denominator [rows, 1]
+  L,         ///< logsumexp [rows, 1]
 };
 
 constexpr std::string_view name_of(ChipValue value) {

@@ -112,7 +112,8 @@ Result<AccountReport> make_account(const AccountRequest& request, const Progress
   const std::string limit_name = request.shared_memory
                                      ? std::string("the limit given by --sram")
                                      : fmt::format("a block's limit on {}", report.machine.title);
-  const auto tiling = resolve_tiling(report.algorithm, report.problem, request.tiles, report.shared_memory, limit_name);
+  const auto tiling =
+      resolve_tiling(report.algorithm, report.problem, request.tiles, report.shared_memory, limit_name);
   if (!tiling) return tiling.error();
   report.tiling = *tiling;
 
@@ -137,9 +138,9 @@ Result<AccountReport> make_account(const AccountRequest& request, const Progress
   }
 
   for (const KernelLaunch& kernel : report.tally().kernels) {
-    report.kernels.push_back(occupancy_of(
-        kernel, footprint_of(report.algorithm, kernel.name, report.problem, report.tiling), report.machine,
-        report.shared_memory));
+    report.kernels.push_back(
+        occupancy_of(kernel, footprint_of(report.algorithm, kernel.name, report.problem, report.tiling),
+                     report.machine, report.shared_memory));
   }
   report.standard = standard_beside(report.problem, sources);
   return report;

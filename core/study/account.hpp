@@ -71,7 +71,7 @@ struct AccountReport {
 
 /// One line of the traffic table.
 struct TensorLine {
-  std::string name;   ///< "K", "O initial"
+  std::string name;  ///< "K", "O initial"
   Operand operand{};
   bool initial = false;
   Flow flow;

@@ -13,11 +13,11 @@ using nlohmann::ordered_json;
 /// The problem and the machine, as every report's `input` gives them.
 ordered_json problem_input(const AccountReport& r) {
   const Problem& p = r.problem;
-  return {{"pass", "forward"},         {"batch", p.batch},
-          {"heads", p.heads},          {"kv_heads", p.kv_heads},
-          {"seq", p.seq},              {"kv_seq", p.kv_seq},
-          {"head_dim", p.head_dim},    {"dtype", name_of(p.storage)},
-          {"causal", p.causal},        {"causal_alignment", name_of(p.alignment)}};
+  return {{"pass", "forward"},      {"batch", p.batch},
+          {"heads", p.heads},       {"kv_heads", p.kv_heads},
+          {"seq", p.seq},           {"kv_seq", p.kv_seq},
+          {"head_dim", p.head_dim}, {"dtype", name_of(p.storage)},
+          {"causal", p.causal},     {"causal_alignment", name_of(p.alignment)}};
 }
 
 ordered_json flow_json(Flow flow) {
@@ -56,7 +56,8 @@ ordered_json sram_json(const Tally& tally) {
 ordered_json alive_json(const std::vector<Alive>& alive, const Problem& problem) {
   ordered_json list = ordered_json::array();
   for (const Alive& tensor : alive) {
-    list.push_back({{"tensor", name_of(tensor.operand)}, {"bytes", whole_size(tensor.operand, problem).value()},
+    list.push_back({{"tensor", name_of(tensor.operand)},
+                    {"bytes", whole_size(tensor.operand, problem).value()},
                     {"note", tensor.note}});
   }
   return list;
@@ -64,10 +65,14 @@ ordered_json alive_json(const std::vector<Alive>& alive, const Problem& problem)
 
 ordered_json flops_json(const AccountReport& r) {
   const Work& work = r.tally().work;
-  return {{"paper", r.flops.paper.value().value()}, {"exact", r.flops.exact.value().value()},
-          {"executed", work.products.value()},      {"scale", work.scale.value()},
-          {"mask", work.mask.value()},              {"softmax", work.softmax.value()},
-          {"rescale", work.rescale.value()},        {"normalise", work.normalise.value()},
+  return {{"paper", r.flops.paper.value().value()},
+          {"exact", r.flops.exact.value().value()},
+          {"executed", work.products.value()},
+          {"scale", work.scale.value()},
+          {"mask", work.mask.value()},
+          {"softmax", work.softmax.value()},
+          {"rescale", work.rescale.value()},
+          {"normalise", work.normalise.value()},
           {"exponentials", work.exponentials.value()}};
 }
 
@@ -117,7 +122,8 @@ ordered_json check_json(const AccountReport& r) {
 ordered_json discrepancies_json(const AccountReport& r) {
   ordered_json list = ordered_json::array();
   for (const Discrepancy& d : r.discrepancies) {
-    list.push_back({{"figure", d.figure}, {"predicted", d.predicted.value()}, {"counted", d.counted.value()}});
+    list.push_back(
+        {{"figure", d.figure}, {"predicted", d.predicted.value()}, {"counted", d.counted.value()}});
   }
   return list;
 }
@@ -139,7 +145,8 @@ ordered_json result_json(const AccountReport& r, bool explain) {
                       {"fits", r.fits_memory()}};
   result["flops"] = flops_json(r);
   result["flops_per_hbm_byte"] = r.intensity().value;
-  result["machine_flops_per_hbm_byte"] = r.balance() ? ordered_json(r.balance()->value) : ordered_json(nullptr);
+  result["machine_flops_per_hbm_byte"] =
+      r.balance() ? ordered_json(r.balance()->value) : ordered_json(nullptr);
   result["on_chip"] = on_chip_json(r);
   result["launch"] = launch_json(r);
   result["score_matrix"] = {{"entries_per_head", score_matrix_entries(p).value()},

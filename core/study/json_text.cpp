@@ -14,7 +14,8 @@ std::string plain(const ordered_json& value) {
 }
 
 void write(const ordered_json& value, std::size_t level, std::string& out) {
-  const bool flat = std::none_of(value.begin(), value.end(), [](const auto& item) { return item.is_structured(); });
+  const bool flat =
+      std::none_of(value.begin(), value.end(), [](const auto& item) { return item.is_structured(); });
   if (!value.is_structured() || value.empty()) {
     out += plain(value);
     return;

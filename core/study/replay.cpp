@@ -92,11 +92,13 @@ Result<ReplayReport> make_replay(const ReplayRequest& request) {
   return replay_of(std::move(scenario).value(), request);
 }
 
-Result<ReplayReport> repeat_replay(std::string_view text, const std::string& source, const ReplayRequest& over) {
+Result<ReplayReport> repeat_replay(std::string_view text, const std::string& source,
+                                   const ReplayRequest& over) {
   const auto parsed = parse_json(text, source);
   if (!parsed) return parsed.error();
   const bool whole_report = parsed->is_object() && parsed->contains("input");
-  JsonReader reader(whole_report ? (*parsed)["input"] : *parsed, source + ": " + (whole_report ? "input" : ""));
+  JsonReader reader(whole_report ? (*parsed)["input"] : *parsed,
+                    source + ": " + (whole_report ? "input" : ""));
   ReplayRequest request = over;
   if (const auto name = reader.text("algorithm")) {
     const auto algorithm = algorithm_named(*name);
@@ -105,7 +107,8 @@ Result<ReplayReport> repeat_replay(std::string_view text, const std::string& sou
   }
   if (const auto name = reader.text("compute"); name && !request.compute) {
     if (*name != "fp32" && *name != "fp64") {
-      reader.fail({fmt::format("{} must be \"fp32\" or \"fp64\", not \"{}\"", reader.path_of("compute"), *name), ""});
+      reader.fail(
+          {fmt::format("{} must be \"fp32\" or \"fp64\", not \"{}\"", reader.path_of("compute"), *name), ""});
     }
     request.compute = number_type_named(*name);
   }

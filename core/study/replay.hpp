@@ -38,9 +38,9 @@ struct Recording {
 };
 
 enum class Verdict {
-  right,         ///< within the tolerance
-  broken,        ///< wrong, as was asked for
-  wrong,         ///< wrong, and nobody asked for it
+  right,   ///< within the tolerance
+  broken,  ///< wrong, as was asked for
+  wrong,   ///< wrong, and nobody asked for it
 };
 constexpr std::string_view name_of(Verdict verdict) {
   return verdict == Verdict::right ? "right" : verdict == Verdict::broken ? "broken on purpose" : "wrong";
@@ -57,7 +57,8 @@ struct ReplayReport {
   Verdict verdict{};
 
   [[nodiscard]] bool within_tolerance(const Recording& recording) const {
-    return recording.output_error.agrees_within(tolerance.output) && recording.lse_error.agrees_within(tolerance.lse);
+    return recording.output_error.agrees_within(tolerance.output) &&
+           recording.lse_error.agrees_within(tolerance.lse);
   }
 };
 
@@ -66,6 +67,7 @@ struct ReplayReport {
 Result<ReplayReport> make_replay(const ReplayRequest& request);
 
 /// Plays the `input` of a replay's JSON, or that object alone, again; `over` lays changes over it.
-Result<ReplayReport> repeat_replay(std::string_view text, const std::string& source, const ReplayRequest& over);
+Result<ReplayReport> repeat_replay(std::string_view text, const std::string& source,
+                                   const ReplayRequest& over);
 
 }  // namespace flashsim

@@ -65,7 +65,8 @@ Result<AccountRequest> read_request(std::string_view text, const std::string& so
   const auto parsed = parse_json(text, source);
   if (!parsed) return parsed.error();
   const bool whole_report = parsed->is_object() && parsed->contains("input");
-  JsonReader reader(whole_report ? (*parsed)["input"] : *parsed, source + ": " + (whole_report ? "input" : ""));
+  JsonReader reader(whole_report ? (*parsed)["input"] : *parsed,
+                    source + ": " + (whole_report ? "input" : ""));
   AccountRequest request;
   request.algorithm = named<Algorithm>(reader, "algorithm", algorithm_named);
   if (const auto pass = reader.text("pass"); pass && *pass != "forward") {
@@ -77,9 +78,8 @@ Result<AccountRequest> read_request(std::string_view text, const std::string& so
   request.seq = reader.dimension("seq");
   request.kv_seq = reader.dimension("kv_seq");
   request.head_dim = reader.dimension("head_dim");
-  request.dtype = named<NumberType>(reader, "dtype", [](const std::string& name) {
-    return storage_type_named("type", name);
-  });
+  request.dtype = named<NumberType>(reader, "dtype",
+                                    [](const std::string& name) { return storage_type_named("type", name); });
   request.causal = reader.flag("causal");
   request.alignment = named<CausalAlignment>(reader, "causal_alignment", causal_alignment_named);
   request.tiles.query_rows = reader.dimension("tile_q");

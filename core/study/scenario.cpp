@@ -42,13 +42,15 @@ std::string dimensions(const Tensor4<T>& t) {
 
 class ScenarioReader {
  public:
-  ScenarioReader(const json& object, std::string source) : reader_(object, source + ": "), source_(std::move(source)) {}
+  ScenarioReader(const json& object, std::string source)
+      : reader_(object, source + ": "), source_(std::move(source)) {}
 
   Result<Scenario> read() {
     scenario_.source = source_;
     if (const auto schema = reader_.text("schema"); schema != kSchema) {
       reader_.fail({fmt::format("{}: schema must be \"{}\", not {}", source_, kSchema,
-                                schema ? fmt::format("\"{}\"", *schema) : "absent"), ""});
+                                schema ? fmt::format("\"{}\"", *schema) : "absent"),
+                    ""});
     }
     scenario_.title = reader_.text("title").value_or(source_);
     read_tensors();
@@ -86,10 +88,13 @@ class ScenarioReader {
 
     const bool random = scenario_.random.has_value();
     const bool qkv = inner.has("q") && inner.has("k") && inner.has("v") && !inner.has("scores") && !random;
-    const bool scores = inner.has("scores") && inner.has("v") && !inner.has("q") && !inner.has("k") && !random;
-    const bool drawn = random && !inner.has("q") && !inner.has("k") && !inner.has("v") && !inner.has("scores");
+    const bool scores =
+        inner.has("scores") && inner.has("v") && !inner.has("q") && !inner.has("k") && !random;
+    const bool drawn =
+        random && !inner.has("q") && !inner.has("k") && !inner.has("v") && !inner.has("scores");
     if (!qkv && !scores && !drawn) {
-      return reader_.fail({fmt::format("{} has the wrong set of tensors", reader_.path_of("tensors")), kWhatTensorsAre});
+      return reader_.fail(
+          {fmt::format("{} has the wrong set of tensors", reader_.path_of("tensors")), kWhatTensorsAre});
     }
     if (qkv) tell_from_qkv(inner);
     if (scores) tell_from_scores(inner);
@@ -106,12 +111,15 @@ class ScenarioReader {
 
   void tell_from_qkv(const JsonReader& tensors) {
     const auto& [q, k, v, ignored] = scenario_.inputs;
-    if (k.batch() != v.batch() || k.heads() != v.heads() || k.rows() != v.rows() || k.columns() != v.columns()) {
-      reader_.fail({fmt::format("{} is {} and {} is {}: they must have one shape", tensors.path_of("k"), dimensions(k),
-                                tensors.path_of("v"), dimensions(v)), ""});
+    if (k.batch() != v.batch() || k.heads() != v.heads() || k.rows() != v.rows() ||
+        k.columns() != v.columns()) {
+      reader_.fail({fmt::format("{} is {} and {} is {}: they must have one shape", tensors.path_of("k"),
+                                dimensions(k), tensors.path_of("v"), dimensions(v)),
+                    ""});
     } else if (q.batch() != k.batch() || q.columns() != k.columns()) {
-      reader_.fail({fmt::format("{} is {} and {} is {}: batch and head dimension must agree", tensors.path_of("q"),
-                                dimensions(q), tensors.path_of("k"), dimensions(k)), ""});
+      reader_.fail({fmt::format("{} is {} and {} is {}: batch and head dimension must agree",
+                                tensors.path_of("q"), dimensions(q), tensors.path_of("k"), dimensions(k)),
+                    ""});
     }
     told_ = {q.batch(), q.heads(), k.heads(), q.rows(), k.rows(), q.columns()};
   }
@@ -119,11 +127,13 @@ class ScenarioReader {
   void tell_from_scores(const JsonReader& tensors) {
     const auto& [q, k, v, scores] = scenario_.inputs;
     if (scores.batch() != 1 || scores.heads() != 1 || v.batch() != 1 || v.heads() != 1) {
-      reader_.fail({fmt::format("{} and {} must be of one head: [N][Nkv] and [Nkv][d]", tensors.path_of("scores"),
-                                tensors.path_of("v")), ""});
+      reader_.fail({fmt::format("{} and {} must be of one head: [N][Nkv] and [Nkv][d]",
+                                tensors.path_of("scores"), tensors.path_of("v")),
+                    ""});
     } else if (scores.columns() != v.rows()) {
       reader_.fail({fmt::format("{} has {} keys and {} has {}", tensors.path_of("scores"), scores.columns(),
-                                tensors.path_of("v"), v.rows()), ""});
+                                tensors.path_of("v"), v.rows()),
+                    ""});
     }
     told_ = {1, 1, 1, scores.rows(), v.rows(), v.columns()};
   }
@@ -140,7 +150,8 @@ class ScenarioReader {
     p.kv_seq = agreed(inner, "kv_seq", told_.kv_seq, p.seq);
     p.head_dim = agreed(inner, "head_dim", told_.head_dim, 0);
     for (const auto& [key, value] : {std::pair{"seq", p.seq}, {"head_dim", p.head_dim}}) {
-      if (value == 0) inner.fail({fmt::format("{} is missing", inner.path_of(key)), "random tensors don't tell it"});
+      if (value == 0)
+        inner.fail({fmt::format("{} is missing", inner.path_of(key)), "random tensors don't tell it"});
     }
     p.causal = inner.flag("causal").value_or(true);
     if (const auto name = inner.text("causal_alignment")) {
@@ -157,7 +168,9 @@ class ScenarioReader {
       if (!type) {
         inner.fail(at(inner.path_of("dtype"), type.error()));
       } else if (*type != NumberType::fp32 && *type != NumberType::fp64) {
-        inner.fail({fmt::format("{} is {}: a scenario is executed in fp32 or fp64", inner.path_of("dtype"), *name), ""});
+        inner.fail(
+            {fmt::format("{} is {}: a scenario is executed in fp32 or fp64", inner.path_of("dtype"), *name),
+             ""});
       } else {
         p.storage = *type;
       }
@@ -167,7 +180,9 @@ class ScenarioReader {
     const Count elements = Count(p.batch) * p.heads * p.seq * p.head_dim +
                            Count(2) * p.batch * p.kv_heads * p.kv_seq * p.head_dim;
     if (elements > Count(kMostElements)) {
-      reader_.fail({fmt::format("{}: the tensors have more than {} elements ({})", source_, kMostElements, shape_text(p)), ""});
+      reader_.fail({fmt::format("{}: the tensors have more than {} elements ({})", source_, kMostElements,
+                                shape_text(p)),
+                    ""});
     }
   }
 
@@ -193,11 +208,15 @@ class ScenarioReader {
     const json* list = reader_.value("questions");
     if (list == nullptr) return;
     if (!list->is_array()) {
-      return reader_.fail({fmt::format("{} must be a list of texts, not {}", reader_.path_of("questions"), short_json(*list)), ""});
+      return reader_.fail(
+          {fmt::format("{} must be a list of texts, not {}", reader_.path_of("questions"), short_json(*list)),
+           ""});
     }
     for (const json& question : *list) {
       if (!question.is_string()) {
-        return reader_.fail({fmt::format("{} must be a list of texts, and has {}", reader_.path_of("questions"), short_json(question)), ""});
+        return reader_.fail({fmt::format("{} must be a list of texts, and has {}",
+                                         reader_.path_of("questions"), short_json(question)),
+                             ""});
       }
       scenario_.questions.push_back(question.get<std::string>());
     }
@@ -217,8 +236,8 @@ class ScenarioReader {
   Told told_;
 };
 
-Tensor4<double> drawn(std::mt19937_64& generator, double magnitude, std::int64_t b, std::int64_t h, std::int64_t n,
-                      std::int64_t d) {
+Tensor4<double> drawn(std::mt19937_64& generator, double magnitude, std::int64_t b, std::int64_t h,
+                      std::int64_t n, std::int64_t d) {
   Tensor4<double> tensor(b, h, n, d);
   for (double& value : tensor.data()) {
     // 53 bits and a half: uniform in (−1, 1), with the same bits from every standard library.
@@ -283,9 +302,16 @@ ordered_json scenario_json(const Scenario& s) {
   return {{"schema", kSchema},
           {"title", s.title},
           {"problem",
-           {{"batch", p.batch}, {"heads", p.heads}, {"kv_heads", p.kv_heads}, {"seq", p.seq}, {"kv_seq", p.kv_seq},
-            {"head_dim", p.head_dim}, {"causal", p.causal}, {"causal_alignment", name_of(p.alignment)},
-            {"scale", p.score_scale()}, {"dtype", name_of(p.storage)}}},
+           {{"batch", p.batch},
+            {"heads", p.heads},
+            {"kv_heads", p.kv_heads},
+            {"seq", p.seq},
+            {"kv_seq", p.kv_seq},
+            {"head_dim", p.head_dim},
+            {"causal", p.causal},
+            {"causal_alignment", name_of(p.alignment)},
+            {"scale", p.score_scale()},
+            {"dtype", name_of(p.storage)}}},
           {"tensors", std::move(tensors)},
           {"tiling", {{"query_rows", s.tiling.query_rows}, {"key_rows", s.tiling.key_rows}}},
           {"switches", {{"subtract_max", s.switches.subtract_max}, {"rescale", s.switches.rescale}}},

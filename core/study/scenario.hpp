@@ -43,7 +43,7 @@ struct Scenario {
 /// Reads a scenario. Errors name the key with its path: unknown keys, wrong types and shapes, sizes
 /// that disagree with the tensors.
 Result<Scenario> read_scenario(std::string_view text, const std::string& source);
-Result<Scenario> scenario_from_json(const nlohmann::json& json, const std::string& source);
+Result<Scenario> scenario_from_json(const nlohmann::json& object, const std::string& source);
 
 /// A built-in scenario by name, or a file.
 Result<Scenario> find_scenario(const std::string& name_or_path);

@@ -41,7 +41,8 @@ Outcome flatten(const json& value, const std::string& path, const std::array<std
     return Error{fmt::format("{} must be a list of {}, not {}", path, lengths[level], short_json(value)), ""};
   }
   if (value.size() != lengths[level]) {
-    return Error{fmt::format("{} has {} elements where {} are expected", path, value.size(), lengths[level]), ""};
+    return Error{fmt::format("{} has {} elements where {} are expected", path, value.size(), lengths[level]),
+                 ""};
   }
   for (std::size_t i = 0; i < value.size(); ++i) {
     if (auto error = flatten(value[i], fmt::format("{}[{}]", path, i), lengths, level + 1, out)) return error;
@@ -55,7 +56,8 @@ Result<Tensor4<double>> read_tensor(const json& value, const std::string& path) 
   const int depth = depth_of(value);
   if (depth < 2 || depth > kMostDimensions) {
     return Error{fmt::format("{} must be nested lists [N][d], [H][N][d] or [B][H][N][d], not {}", path,
-                             short_json(value)), ""};
+                             short_json(value)),
+                 ""};
   }
   // Missing outer dimensions are 1: the value is wrapped in lists until it has four.
   json wrapped = value;
@@ -89,7 +91,8 @@ ordered_json tensor_json(const Tensor4<T>& tensor) {
       ordered_json rows = ordered_json::array();
       for (std::int64_t r = 0; r < matrix.rows; ++r) {
         ordered_json row = ordered_json::array();
-        for (std::int64_t c = 0; c < matrix.columns; ++c) row.push_back(number_json(static_cast<double>(matrix(r, c))));
+        for (std::int64_t c = 0; c < matrix.columns; ++c)
+          row.push_back(number_json(static_cast<double>(matrix(r, c))));
         rows.push_back(std::move(row));
       }
       heads.push_back(std::move(rows));

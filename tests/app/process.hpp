@@ -30,8 +30,9 @@ inline std::string read_whole(const std::filesystem::path& path) {
 /// empty unless the command says otherwise.
 inline Ran run_shell(const std::string& command, const std::filesystem::path& folder) {
   const TemporaryFolder scratch;
-  const std::string script = "cd '" + folder.string() + "' && export PATH='" FLASHSIM_BINARY_DIR "':\"$PATH\" && { " +
-                             command + "\n} </dev/null >'" + (scratch / "out") + "' 2>'" + (scratch / "err") + "'";
+  const std::string script = "cd '" + folder.string() +
+                             "' && export PATH='" FLASHSIM_BINARY_DIR "':\"$PATH\" && { " + command +
+                             "\n} </dev/null >'" + (scratch / "out") + "' 2>'" + (scratch / "err") + "'";
   const int raw = std::system(script.c_str());
   return {.status = WIFEXITED(raw) ? WEXITSTATUS(raw) : -1,
           .out = read_whole(scratch / "out"),

@@ -75,12 +75,15 @@ Checked check(const fs::path& document, bool update) {
   bool inside = false;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     checked.rewritten.push_back(lines[i]);
-    if (lines[i] == "```console") inside = true;
-    else if (lines[i] == "```") inside = false;
+    if (lines[i] == "```console")
+      inside = true;
+    else if (lines[i] == "```")
+      inside = false;
     if (!inside || !lines[i].starts_with(kPrompt)) continue;
     const std::string command = lines[i].substr(kPrompt.size());
     std::vector<std::string> shown;
-    while (i + 1 < lines.size() && lines[i + 1] != "```" && !lines[i + 1].starts_with(kPrompt)) shown.push_back(lines[++i]);
+    while (i + 1 < lines.size() && lines[i + 1] != "```" && !lines[i + 1].starts_with(kPrompt))
+      shown.push_back(lines[++i]);
     const std::vector<std::string> actual = output_of(command, folder.path());
     ++checked.commands;
     const bool same = matches(shown, actual);

@@ -7,10 +7,16 @@
 namespace flashsim {
 
 FigureWriter::FigureWriter(const Problem& problem, Tiling tiling)
-    : heads("B·H", Count(problem.batch) * problem.heads), seq("N", problem.seq), kv_seq("Nkv", problem.kv_seq),
-      depth("d", problem.head_dim), stored("e", size_of(problem.storage)),
-      summed("a", size_of(problem.accumulation())), query_tiles("Tr", 0), key_tiles("Tc", 0),
-      sums(visited_sums(problem, tiling)), problem_(problem) {
+    : heads("B·H", Count(problem.batch) * problem.heads),
+      seq("N", problem.seq),
+      kv_seq("Nkv", problem.kv_seq),
+      depth("d", problem.head_dim),
+      stored("e", size_of(problem.storage)),
+      summed("a", size_of(problem.accumulation())),
+      query_tiles("Tr", 0),
+      key_tiles("Tc", 0),
+      sums(visited_sums(problem, tiling)),
+      problem_(problem) {
   query_tiles = Formula("Tr", sums.query_tiles);
   key_tiles = Formula("Tc", sums.key_tiles);
 }
@@ -22,7 +28,8 @@ Count FigureWriter::enter(std::string figure, const Formula& one_head) {
 }
 
 void FigureWriter::hbm_read(Operand operand, const Formula& bytes) {
-  prediction_.tally.hbm_of(operand).read += Bytes(enter(fmt::format("hbm.{}.read_bytes", name_of(operand)), bytes));
+  prediction_.tally.hbm_of(operand).read +=
+      Bytes(enter(fmt::format("hbm.{}.read_bytes", name_of(operand)), bytes));
 }
 
 void FigureWriter::hbm_write(Operand operand, const Formula& bytes) {
@@ -37,7 +44,8 @@ void FigureWriter::initial_write(Operand operand, const Formula& bytes) {
 
 void FigureWriter::sm_read(Operand operand, const Formula& bytes) {
   sm_read_given_[static_cast<std::size_t>(operand)] = true;
-  prediction_.tally.sm_of(operand).read += Bytes(enter(fmt::format("sm.{}.read_bytes", name_of(operand)), bytes));
+  prediction_.tally.sm_of(operand).read +=
+      Bytes(enter(fmt::format("sm.{}.read_bytes", name_of(operand)), bytes));
 }
 
 void FigureWriter::sram_read(Operation operation, const Formula& bytes) {
@@ -56,7 +64,9 @@ void FigureWriter::products(const Formula& flops) {
 void FigureWriter::scale(const Formula& flops) {
   prediction_.tally.work.scale += Flops(enter("flops.scale", flops));
 }
-void FigureWriter::mask(const Formula& flops) { prediction_.tally.work.mask += Flops(enter("flops.mask", flops)); }
+void FigureWriter::mask(const Formula& flops) {
+  prediction_.tally.work.mask += Flops(enter("flops.mask", flops));
+}
 void FigureWriter::softmax(const Formula& flops) {
   prediction_.tally.work.softmax += Flops(enter("flops.softmax", flops));
 }
@@ -71,7 +81,8 @@ void FigureWriter::exponentials(const Formula& count) {
 }
 
 void FigureWriter::kernel(std::string_view name, const Formula& blocks) {
-  prediction_.tally.kernels.push_back({std::string(name), enter(fmt::format("launch.{}.blocks", name), blocks)});
+  prediction_.tally.kernels.push_back(
+      {std::string(name), enter(fmt::format("launch.{}.blocks", name), blocks)});
 }
 
 void FigureWriter::steps(const Formula& steps) { prediction_.tally.steps = steps.value(); }

@@ -16,14 +16,14 @@ class FigureWriter {
   FigureWriter(const Problem& problem, Tiling tiling);
 
   // The symbols of the formulas. Sums run over the tile pairs of one head.
-  Formula heads;    ///< B·H
-  Formula seq;      ///< N
-  Formula kv_seq;   ///< Nkv
-  Formula depth;    ///< d
-  Formula stored;   ///< e: bytes of a stored element
-  Formula summed;   ///< a: bytes of an accumulated element
-  Formula query_tiles;    ///< Tr
-  Formula key_tiles;      ///< Tc
+  Formula heads;        ///< B·H
+  Formula seq;          ///< N
+  Formula kv_seq;       ///< Nkv
+  Formula depth;        ///< d
+  Formula stored;       ///< e: bytes of a stored element
+  Formula summed;       ///< a: bytes of an accumulated element
+  Formula query_tiles;  ///< Tr
+  Formula key_tiles;    ///< Tc
   Visited sums;
 
   // Enter a formula (in bytes, without the factor B·H, which every figure has).

@@ -8,8 +8,11 @@ namespace flashsim {
 /// The sums over visited pairs, as symbols.
 struct VisitedSymbols {
   explicit VisitedSymbols(const Visited& sums)
-      : pairs("Σ1", sums.visited.pairs), rows("Σrows", sums.visited.rows), keys("Σkeys", sums.visited.keys),
-        entries("Σrows·keys", sums.visited.entries), masked_entries("Σmasked rows·keys", sums.masked.entries) {}
+      : pairs("Σ1", sums.visited.pairs),
+        rows("Σrows", sums.visited.rows),
+        keys("Σkeys", sums.visited.keys),
+        entries("Σrows·keys", sums.visited.entries),
+        masked_entries("Σmasked rows·keys", sums.masked.entries) {}
   Formula pairs;
   Formula rows;
   Formula keys;

@@ -19,7 +19,8 @@ ProblemFlops problem_flops(const Problem& problem) {
   const Formula heads("B·H", Count(problem.batch) * problem.heads);
   const Formula depth("d", problem.head_dim);
   const bool halved = problem.causal && problem.seq == problem.kv_seq;
-  return {.paper = Formula(halved ? 2 : 4) * heads * Formula("N", problem.seq) * Formula("Nkv", problem.kv_seq) * depth,
+  return {.paper = Formula(halved ? 2 : 4) * heads * Formula("N", problem.seq) *
+                   Formula("Nkv", problem.kv_seq) * depth,
           .exact = Formula(4) * heads * Formula("visible pairs", visible_pairs(problem)) * depth};
 }
 

@@ -28,7 +28,9 @@ enum class Edge { touched, seen_whole };
 class Line {
  public:
   Line(const Problem& problem, Tiling tiling)
-      : kv_seq_(problem.kv_seq), key_rows_(tiling.key_rows), key_tiles_(ceil_div(kv_seq_, key_rows_)),
+      : kv_seq_(problem.kv_seq),
+        key_rows_(tiling.key_rows),
+        key_tiles_(ceil_div(kv_seq_, key_rows_)),
         query_rows_(tiling.query_rows) {}
 
   /// The key tiles that a row with `visible` keys touches or sees whole.
@@ -45,7 +47,8 @@ class Line {
     // Below it is 0; above it is all of them, the last of which may be ragged.
     const Wide full_up_to = edge == Edge::touched ? (key_tiles_ - 1) * key_rows_ : kv_seq_ - 1;
     const Wide low = std::clamp<Wide>(start > 0 ? 0 : (-start) / query_rows_ + 1, 0, n);
-    const Wide high = std::clamp<Wide>(full_up_to < start ? 0 : (full_up_to - start) / query_rows_ + 1, low, n);
+    const Wide high =
+        std::clamp<Wide>(full_up_to < start ? 0 : (full_up_to - start) / query_rows_ + 1, low, n);
     const Wide shifted = low * query_rows_ + start + (edge == Edge::touched ? key_rows_ - 1 : 0);
     const Wide inside = high > low ? floor_sum(high - low, key_rows_, query_rows_, shifted) : 0;
     return {inside + (n - high) * key_tiles_, inside * key_rows_ + (n - high) * kv_seq_};
@@ -84,7 +87,8 @@ Visited visited_sums(const Problem& problem, Tiling tiling) {
   // A query tile touches what its last row touches, and sees whole what its first row sees whole.
   const Wide full_tiles = query_tiles - 1;
   const Prefix last_touched = line.at(seq + offset, Edge::touched);
-  const PairSums touched = pair_sums(line.sum(full_tiles, br + offset, Edge::touched), last_touched, br, last_rows);
+  const PairSums touched =
+      pair_sums(line.sum(full_tiles, br + offset, Edge::touched), last_touched, br, last_rows);
   const PairSums whole = pair_sums(line.sum(full_tiles, 1 + offset, Edge::seen_whole),
                                    line.at(full_tiles * br + 1 + offset, Edge::seen_whole), br, last_rows);
   const Prefix every = line.at(problem.kv_seq, Edge::touched);

@@ -38,7 +38,8 @@ inline void write_whole_matrix(FigureWriter& w) {
   w.sm_read(Operand::V, keys_again(w) * w.stored);
 
   // Loads: Q and K, S, P and V. Stores: S, P and O.
-  w.sram_write(load, (queries_again(w) + Formula(2) * keys_again(w)) * w.stored + Formula(2) * score_matrix(w));
+  w.sram_write(load,
+               (queries_again(w) + Formula(2) * keys_again(w)) * w.stored + Formula(2) * score_matrix(w));
   w.sram_read(scores, (queries_again(w) + keys_again(w)) * w.stored);
   w.sram_write(scores, score_matrix(w));
   w.sram_read(softmax, score_matrix(w));

@@ -1,0 +1,117 @@
+#include "core/account/check.hpp"
+
+#include <set>
+#include <string>
+
+#include "core/account/prediction.hpp"
+#include "tests/catch.hpp"
+
+namespace flashsim {
+namespace {
+
+const Problem kProblem{.heads = 2, .kv_heads = 1, .seq = 20, .kv_seq = 30, .head_dim = 4};
+
+Tally tally_of(Algorithm algorithm) { return predict(algorithm, kProblem, {8, 8}).tally; }
+
+TEST_CASE("a tally differs from itself nowhere") {
+  for (const AlgorithmFacts& facts : kAlgorithms) {
+    CHECK(discrepancies(tally_of(facts.algorithm), tally_of(facts.algorithm)).empty());
+  }
+}
+
+TEST_CASE("a figure that differs is named with both of its values") {
+  const Tally predicted = tally_of(Algorithm::flash2);
+  Tally counted = predicted;
+  counted.steps += 3;
+  const auto found = discrepancies(predicted, counted);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].figure == "steps");
+  CHECK(found[0].predicted == predicted.steps);
+  CHECK(found[0].counted == predicted.steps + Count(3));
+}
+
+TEST_CASE("a kernel that only one of the two has is a difference, whichever has it") {
+  const Tally usual = tally_of(Algorithm::flash2);
+  Tally more = usual;
+  more.kernels.push_back({"combine", Count(5)});
+  const auto ours = discrepancies(more, usual);
+  REQUIRE(ours.size() == 1);
+  CHECK(ours[0].figure == "launch.combine.blocks");
+  CHECK(ours[0].predicted == Count(5));
+  CHECK(ours[0].counted == Count(0));
+  const auto theirs = discrepancies(usual, more);
+  REQUIRE(theirs.size() == 1);
+  CHECK(theirs[0].predicted == Count(0));
+  CHECK(theirs[0].counted == Count(5));
+}
+
+TEST_CASE("a kernel of no blocks that only one of the two has is a difference too") {
+  const Tally usual = tally_of(Algorithm::flash2);
+  Tally more = usual;
+  more.kernels.push_back({"combine", Count(0)});
+  CHECK(discrepancies(usual, more).size() == 1);
+  CHECK(discrepancies(more, usual).size() == 1);
+}
+
+TEST_CASE("a kernel that is launched twice differs from one that is launched once") {
+  const Tally usual = tally_of(Algorithm::flash2);
+  Tally twice = usual;
+  twice.kernels.push_back(twice.kernels.front());
+  CHECK_FALSE(discrepancies(usual, twice).empty());
+  CHECK_FALSE(discrepancies(twice, usual).empty());
+}
+
+TEST_CASE("every number that a tally holds is one of its figures") {
+  // Changing any of them changes at least one figure.
+  const Tally usual = tally_of(Algorithm::flash1);
+  const auto seen = [&](auto change) {
+    Tally changed = usual;
+    change(changed);
+    return !discrepancies(usual, changed).empty();
+  };
+  for (const Operand operand : kOperands) {
+    CHECK(seen([&](Tally& t) { t.hbm_of(operand).read += Bytes(1); }));
+    CHECK(seen([&](Tally& t) { t.hbm_of(operand).written += Bytes(1); }));
+    CHECK(seen([&](Tally& t) { t.initial_of(operand).written += Bytes(1); }));
+    CHECK(seen([&](Tally& t) { t.sm_of(operand).read += Bytes(1); }));
+    CHECK(seen([&](Tally& t) { t.sm_of(operand).written += Bytes(1); }));
+  }
+  for (const Operation operation : kOperations) {
+    CHECK(seen([&](Tally& t) { t.sram_of(operation).read += Bytes(1); }));
+    CHECK(seen([&](Tally& t) { t.sram_of(operation).written += Bytes(1); }));
+  }
+  for (Flops Work::*flops : {&Work::products, &Work::scale, &Work::mask, &Work::softmax, &Work::rescale,
+                             &Work::normalise}) {
+    CHECK(seen([&](Tally& t) { t.work.*flops += Flops(1); }));
+  }
+  CHECK(seen([](Tally& t) { t.work.exponentials += 1; }));
+  CHECK(seen([](Tally& t) { t.peak_allocated += Bytes(1); }));
+  CHECK(seen([](Tally& t) { t.kernels.front().blocks += 1; }));
+  CHECK(seen([](Tally& t) { t.steps += 1; }));
+}
+
+TEST_CASE("the figures of a tally have names of their own, and its totals are the sums of its lines") {
+  for (const AlgorithmFacts& facts : kAlgorithms) {
+    std::set<std::string> names;
+    Count hbm_read, hbm_total_read, sm_write, sm_total_write;
+    for (const Figure& figure : figures_of(tally_of(facts.algorithm))) {
+      CHECK(names.insert(figure.name).second);
+      if (figure.name == "hbm.total.read_bytes") hbm_total_read = figure.value;
+      else if (figure.name.starts_with("hbm.") && figure.name.ends_with("read_bytes")) hbm_read += figure.value;
+      if (figure.name == "sm.total.write_bytes") sm_total_write = figure.value;
+      else if (figure.name.starts_with("sm.") && figure.name.ends_with("write_bytes")) sm_write += figure.value;
+    }
+    CHECK(hbm_read == hbm_total_read);
+    CHECK(sm_write == sm_total_write);
+  }
+}
+
+TEST_CASE("one figure that leaves 64 bits makes the tally overflowed") {
+  Tally tally = tally_of(Algorithm::eager);
+  CHECK_FALSE(tally.overflowed());
+  tally.sram_of(Operation::scale).read = Bytes(Count::overflow());
+  CHECK(tally.overflowed());
+}
+
+}  // namespace
+}  // namespace flashsim

@@ -1,0 +1,72 @@
+#include <string>
+#include <vector>
+
+#include "core/account/prediction.hpp"
+#include "tests/catch.hpp"
+#include "tests/random_problem.hpp"
+
+namespace flashsim {
+namespace {
+
+std::string names_of(const std::vector<Alive>& alive) {
+  std::string text;
+  for (const Alive& tensor : alive) {
+    text += (text.empty() ? "" : ", ") + std::string(name_of(tensor.operand));
+    if (!tensor.note.empty()) text += " (" + tensor.note + ")";
+  }
+  return text;
+}
+
+TEST_CASE("each algorithm names what is alive at its peaks") {
+  const Problem p;
+  const auto intermediate = [&](Algorithm a) { return names_of(predict(a, p, {}).intermediate); };
+  const auto allocated = [&](Algorithm a) { return names_of(predict(a, p, {}).allocated); };
+  const std::string l(name_of(Operand::L));
+  CHECK(intermediate(Algorithm::standard) == "S (P overwrites it)");
+  CHECK(allocated(Algorithm::standard) == "S (P overwrites it), O");
+  CHECK(intermediate(Algorithm::eager) == "S (scaled, masked), P");
+  CHECK(allocated(Algorithm::eager) == "S (scaled, masked), P, O");
+  CHECK(intermediate(Algorithm::flash2) == "O, " + l);
+  CHECK(allocated(Algorithm::flash2) == "O, " + l);
+  CHECK(intermediate(Algorithm::flash1) == "O, l, m");
+  CHECK(allocated(Algorithm::flash1) == "O, l, m");
+}
+
+TEST_CASE("the peaks are the sizes of what is alive") {
+  test::RandomShapes shapes(8);
+  for (int n = 0; n < 500; ++n) {
+    const test::Shape shape = shapes.next(40);
+    const Problem& p = shape.problem;
+    const std::int64_t heads = p.batch * p.heads;
+    const std::int64_t e = size_of(p.storage);
+    const std::int64_t a = p.storage == NumberType::fp64 ? 8 : 4;
+    const Bytes matrix(heads * p.seq * p.kv_seq * e);
+    const Bytes output(heads * p.seq * p.head_dim * e);
+    const Bytes statistic(heads * p.seq * a);
+    const auto check = [&](Algorithm algorithm, Bytes intermediate, Bytes allocated) {
+      const Prediction prediction = predict(algorithm, p, shape.tiling);
+      CAPTURE(facts_of(algorithm).name, text_of(shape));
+      REQUIRE(total_size(prediction.intermediate, p) == intermediate);
+      REQUIRE(total_size(prediction.allocated, p) == allocated);
+      REQUIRE(prediction.tally.peak_allocated == allocated);
+    };
+    check(Algorithm::standard, matrix, matrix + output);
+    check(Algorithm::eager, matrix + matrix, matrix + matrix + output);
+    check(Algorithm::flash2, output + statistic, output + statistic);
+    check(Algorithm::flash1, output + statistic + statistic, output + statistic + statistic);
+  }
+}
+
+TEST_CASE("the measured peaks of an allocator are met: (1, 32, N, 128), fp16, causal") {
+  Problem p;
+  const auto peak_mib = [&](Algorithm a) {
+    return static_cast<double>(predict(a, p, {}).tally.peak_allocated.value()) / (1 << 20);
+  };
+  CHECK(peak_mib(Algorithm::flash2) == 65);
+  CHECK(peak_mib(Algorithm::eager) == 8256);
+  p.seq = p.kv_seq = 32768;
+  CHECK(peak_mib(Algorithm::flash2) == 260);
+}
+
+}  // namespace
+}  // namespace flashsim

@@ -1,0 +1,179 @@
+// Every algorithm, and our own truth, against what PyTorch computed in float64.
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/json_reader.hpp"
+#include "tests/attention/npy.hpp"
+#include "tests/attention/ways.hpp"
+#include "tests/catch.hpp"
+
+namespace flashsim {
+namespace {
+
+using test::Given;
+using test::NpyArray;
+using test::parse_npy;
+using test::read_npy;
+using test::text_of;
+using test::Way;
+using test::ways;
+
+const std::string kFolder = FLASHSIM_SOURCE_DIR "/tests/data/golden/";
+
+struct GoldenCase {
+  std::string name;
+  Given given;
+  Outputs<double> expected;
+};
+
+/// A tensor of three or four dimensions; the fourth is 1 where it is missing.
+Tensor4<double> tensor(const std::string& path) {
+  NpyArray array = read_npy(path);
+  if (array.shape.size() == 3) array.shape.push_back(1);
+  if (array.shape.size() != 4) throw std::runtime_error(path + ": not of three or four dimensions");
+  Tensor4<double> t(array.shape[0], array.shape[1], array.shape[2], array.shape[3]);
+  t.data() = std::move(array.values);
+  return t;
+}
+
+GoldenCase read_case(const std::string& name) {
+  const std::string folder = kFolder + name + "/";
+  const auto text = read_file(folder + "case.json");
+  if (!text) throw std::runtime_error(text.error().message);
+  const nlohmann::json json = nlohmann::json::parse(*text);
+  GoldenCase golden{.name = name};
+  golden.given.problem = {.batch = json.at("batch"), .heads = json.at("heads"), .kv_heads = json.at("kv_heads"),
+                          .seq = json.at("seq_q"), .kv_seq = json.at("seq_kv"), .head_dim = json.at("head_dim"),
+                          .causal = json.at("causal"),
+                          .alignment = causal_alignment_named(json.at("causal_alignment").get<std::string>()).value(),
+                          .scale = json.at("scale").get<double>(), .storage = NumberType::fp64};
+  golden.given.inputs = {.q = tensor(folder + "q.npy"), .k = tensor(folder + "k.npy"), .v = tensor(folder + "v.npy")};
+  golden.expected = {tensor(folder + "o.npy"), tensor(folder + "lse.npy")};
+  return golden;
+}
+
+const std::vector<GoldenCase>& golden_cases() {
+  static const std::vector<GoldenCase> cases = [] {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(kFolder)) names.push_back(entry.path().filename());
+    std::sort(names.begin(), names.end());
+    std::vector<GoldenCase> all;
+    for (const std::string& name : names) all.push_back(read_case(name));
+    return all;
+  }();
+  return cases;
+}
+
+double largest(const Tensor4<double>& tensor) {
+  double size = 0;
+  for (const double value : tensor.data()) size = std::max(size, std::fabs(value));
+  return size;
+}
+
+/// The largest difference over the largest value.
+template <class T>
+double distance(const Tensor4<T>& got, const Tensor4<double>& expected) {
+  if (got.data().size() != expected.data().size()) return test::kNaN;
+  return compare(got, expected).max_abs / largest(expected);
+}
+
+std::vector<Way> golden_ways() { return ways({{1, 1}, {3, 5}, {16, 16}, {128, 128}, {200, 300}}); }
+
+TEST_CASE("all golden cases are there, and every tensor has the shape of its problem") {
+  REQUIRE(golden_cases().size() == 11);
+  for (const GoldenCase& golden : golden_cases()) {
+    INFO(golden.name);
+    const Problem& p = golden.given.problem;
+    CHECK_FALSE(p.validate());
+    const auto has_shape = [](const Tensor4<double>& t, std::int64_t b, std::int64_t h, std::int64_t n,
+                              std::int64_t d) {
+      return t.batch() == b && t.heads() == h && t.rows() == n && t.columns() == d;
+    };
+    CHECK(has_shape(golden.given.inputs.q, p.batch, p.heads, p.seq, p.head_dim));
+    CHECK(has_shape(golden.given.inputs.k, p.batch, p.kv_heads, p.kv_seq, p.head_dim));
+    CHECK(has_shape(golden.given.inputs.v, p.batch, p.kv_heads, p.kv_seq, p.head_dim));
+    CHECK(has_shape(golden.expected.o, p.batch, p.heads, p.seq, p.head_dim));
+    CHECK(has_shape(golden.expected.lse, p.batch, p.heads, p.seq, 1));
+  }
+}
+
+TEST_CASE("the truth is PyTorch's float64 result") {
+  for (const GoldenCase& golden : golden_cases()) {
+    INFO(golden.name);
+    const Truth truth = truth_of(golden.given.problem, golden.given.inputs);
+    CHECK(distance(truth.outputs.o, golden.expected.o) <= 1e-13);
+    CHECK(distance(truth.outputs.lse, golden.expected.lse) <= 1e-13);
+    CHECK(truth.largest_value == largest(golden.given.inputs.v));
+  }
+}
+
+TEST_CASE("in float64 every algorithm gives PyTorch's result at every tiling") {
+  for (const GoldenCase& golden : golden_cases()) {
+    for (const Way& way : golden_ways()) {
+      INFO(golden.name << ", " << text_of(way));
+      const Outputs<double> got = test::attend_in<double>(way, golden.given);
+      CHECK(distance(got.o, golden.expected.o) <= 1e-12);
+      CHECK(distance(got.lse, golden.expected.lse) <= 1e-12);
+    }
+  }
+}
+
+TEST_CASE("in float32 every algorithm is within rounding of the truth at every tiling") {
+  for (const GoldenCase& golden : golden_cases()) {
+    const Inputs<float> rounded = converted<float>(golden.given.inputs);
+    Problem problem = golden.given.problem;
+    problem.storage = NumberType::fp32;
+    const Truth truth = truth_of(problem, converted<double>(rounded));
+    const Tolerance tolerance = tolerance_of<float>(problem, truth, false);
+    INFO(golden.name);
+    // The tolerance is one that a wrong result would leave.
+    CHECK(tolerance.output < 0.01 * largest(truth.outputs.o));
+    CHECK(tolerance.lse < 0.01 * largest(truth.outputs.lse));
+    for (const Way& way : golden_ways()) {
+      INFO(text_of(way));
+      const Outputs<float> got = attend<float>(way.algorithm, problem, way.tiling, {}, rounded);
+      CHECK(compare(got.o, truth.outputs.o).agrees_within(tolerance.output));
+      CHECK(compare(got.lse, truth.outputs.lse).agrees_within(tolerance.lse));
+      // It is float32 and no better: what rounds nothing would be no test of rounding.
+      CHECK(compare(got.o, truth.outputs.o).max_abs > 0);
+    }
+  }
+}
+
+std::string refusal_of(const std::string& bytes) {
+  try {
+    parse_npy(bytes, "a.npy");
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST_CASE("an .npy file that isn't row-major float64 of its own length is refused") {
+  const std::string header = "{'descr': '<f8', 'fortran_order': False, 'shape': (2,), }";
+  const auto file = [](const std::string& head, std::size_t data) {
+    return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(head.size()) + '\0' + head + std::string(data, '\0');
+  };
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string changed = header;
+    return file(changed.replace(changed.find(from), from.size(), to), 16);
+  };
+  REQUIRE(parse_npy(file(header, 16), "a.npy").shape == std::vector<std::int64_t>{2});
+  CHECK(refusal_of("") == "a.npy: not an .npy file of format 1.0");
+  CHECK(refusal_of(std::string("\x93NUMPY\x02\x00", 8) + file(header, 16).substr(8)) ==
+        "a.npy: not an .npy file of format 1.0");
+  CHECK(refusal_of(file(header, 16).substr(0, 20)) == "a.npy: the header is cut short");
+  CHECK(refusal_of(with("<f8", ">f8")) == "a.npy: not little-endian float64");
+  CHECK(refusal_of(with("<f8", "<f4")) == "a.npy: not little-endian float64");
+  CHECK(refusal_of(with("False", "True")) == "a.npy: not row-major");
+  CHECK(refusal_of(with("(2,)", "(x,)")) == "a.npy: a shape that can't be read");
+  CHECK(refusal_of(file(header, 15)) == "a.npy: more or fewer elements than the shape says");
+  CHECK(refusal_of(file(header, 24)) == "a.npy: more or fewer elements than the shape says");
+}
+
+}  // namespace
+}  // namespace flashsim
