@@ -1,6 +1,7 @@
 #include "core/account/tally.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -53,8 +54,12 @@ std::vector<Figure> figures_of(const Tally& tally) {
   figures.push_back({"flops.normalise", work.normalise.count});
   figures.push_back({"flops.exponentials", work.exponentials});
   figures.push_back({"peak_allocated_bytes", tally.peak_allocated.count});
+  // A kernel that is launched again is another figure.
+  std::map<std::string, int> launches;
   for (const KernelLaunch& kernel : tally.kernels) {
-    figures.push_back({fmt::format("launch.{}.blocks", kernel.name), kernel.blocks});
+    const int nth = ++launches[kernel.name];
+    const std::string name = nth == 1 ? kernel.name : fmt::format("{} {}", kernel.name, nth);
+    figures.push_back({fmt::format("launch.{}.blocks", name), kernel.blocks});
   }
   figures.push_back({"steps", tally.steps});
   return figures;

@@ -33,6 +33,20 @@ Outcome write_to(const std::string& shown, const std::string& path, std::string_
   return std::nullopt;
 }
 
+/// The path that `path` leads to. A link keeps pointing where it did: the file behind it is the one that
+/// is written, whether it is there yet or not.
+std::string end_of_links(const std::string& path) {
+  constexpr int kMostLinks = 40;
+  std::error_code ignored;
+  std::filesystem::path target = path;
+  for (int i = 0; i < kMostLinks; ++i) {
+    if (!std::filesystem::is_symlink(std::filesystem::symlink_status(target, ignored))) break;
+    // An absolute link replaces the folder that it stands in.
+    target = target.parent_path() / std::filesystem::read_symlink(target, ignored);
+  }
+  return target.string();
+}
+
 }  // namespace
 
 Result<std::string> read_file(const std::string& path) {
@@ -56,10 +70,7 @@ Outcome write_file(const std::string& path, std::string_view text) {
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
     return write_to(path, path, text);
   }
-  // A link keeps pointing where it did: the file behind it is the one that is replaced.
-  const std::string target = std::filesystem::is_symlink(std::filesystem::symlink_status(path, ignored))
-                                 ? std::filesystem::weakly_canonical(path, ignored).string()
-                                 : path;
+  const std::string target = end_of_links(path);
   const std::string temporary = fmt::format("{}.{}.part", target, ::getpid());
   if (auto error = write_to(path, temporary, text)) {
     std::filesystem::remove(temporary, ignored);

@@ -14,6 +14,31 @@ namespace flashsim {
 
 using nlohmann::json;
 
+namespace {
+
+constexpr std::size_t kShortText = 40;
+
+/// Writes the start of a value and stops soon after kShortText characters, however deep it nests.
+void write_start(const json& value, std::string& out) {
+  if (out.size() > kShortText) return;
+  if (!value.is_structured()) {
+    out += value.dump(-1, ' ', true, json::error_handler_t::replace);
+    return;
+  }
+  out += value.is_array() ? '[' : '{';
+  bool first = true;
+  for (const auto& [key, item] : value.items()) {
+    if (out.size() > kShortText) return;
+    if (!first) out += ',';
+    if (value.is_object()) out += json(key).dump(-1, ' ', true, json::error_handler_t::replace) + ":";
+    write_start(item, out);
+    first = false;
+  }
+  out += value.is_array() ? ']' : '}';
+}
+
+}  // namespace
+
 Result<json> parse_json(std::string_view text, const std::string& source) {
   try {
     return json::parse(text);
@@ -32,13 +57,14 @@ Result<json> parse_json(std::string_view text, const std::string& source) {
 }
 
 std::string short_json(const json& value) {
-  std::string text = value.dump(-1, ' ', true, json::error_handler_t::replace);
-  return text.size() <= 40 ? text : text.substr(0, 37) + "...";
+  std::string text;
+  write_start(value, text);
+  return text.size() <= kShortText ? text : text.substr(0, kShortText - 3) + "...";
 }
 
 JsonReader::JsonReader(const json& object, std::string path) : object_(object), path_(std::move(path)) {
   if (!object_.is_object()) {
-    const std::string name = path_.ends_with(' ') ? path_.substr(0, path_.size() - 1) : path_;
+    const std::string name = path_.ends_with(": ") ? path_.substr(0, path_.size() - 2) : path_;
     fail({fmt::format("{} must be an object, not {}", name, short_json(object_)), ""});
   }
 }

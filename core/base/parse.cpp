@@ -69,6 +69,11 @@ Result<Bytes> parse_size(std::string_view name, std::string_view text) {
     }
   }
   while (number.ends_with(' ')) number.remove_suffix(1);
+  if (unit == 1) {
+    const auto bytes = whole_text<std::int64_t>(number);
+    if (!bytes || *bytes < 1 || Bytes(*bytes).overflowed()) return wrong;
+    return Bytes(*bytes);
+  }
   const auto value = whole_text<double>(number);
   if (!value || !std::isfinite(*value)) return wrong;
   const double bytes = *value * unit;

@@ -33,7 +33,7 @@ class Watched : public Listener {
 
 Error leaves_64_bits(Algorithm algorithm, const Problem& problem) {
   return {fmt::format("a count of {} leaves 64 bits ({})", facts_of(algorithm).name, shape_text(problem)),
-          "shorten --seq or --kv-seq, or lower --batch, --heads or --head-dim"};
+          "lower --seq, --kv-seq, --batch, --heads or --head-dim, or the tiles"};
 }
 
 std::optional<StandardBeside> standard_beside(const Problem& problem, const AccountSources& sources) {
@@ -124,6 +124,14 @@ Result<AccountReport> make_account(const AccountRequest& request, const Progress
       report.flops.exact.value().overflowed()) {
     return leaves_64_bits(report.algorithm, report.problem);
   }
+  for (const KernelLaunch& kernel : report.tally().kernels) {
+    Footprint footprint = footprint_of(report.algorithm, kernel.name, report.problem, report.tiling);
+    if (footprint.shared_total().overflowed() || footprint.register_total().overflowed()) {
+      return leaves_64_bits(report.algorithm, report.problem);
+    }
+    report.kernels.push_back(
+        occupancy_of(kernel, std::move(footprint), report.machine, report.shared_memory));
+  }
 
   if (request.count_always || report.tally().steps <= Count(kStepsCountedAlways)) {
     Ledger ledger(report.problem);
@@ -137,11 +145,6 @@ Result<AccountReport> make_account(const AccountRequest& request, const Progress
     report.discrepancies = discrepancies(report.tally(), *report.counted);
   }
 
-  for (const KernelLaunch& kernel : report.tally().kernels) {
-    report.kernels.push_back(
-        occupancy_of(kernel, footprint_of(report.algorithm, kernel.name, report.problem, report.tiling),
-                     report.machine, report.shared_memory));
-  }
   report.standard = standard_beside(report.problem, sources);
   return report;
 }

@@ -87,6 +87,8 @@ Result<AccountRequest> read_request(std::string_view text, const std::string& so
   if (const auto bytes = reader.integer("sram_bytes")) {
     if (*bytes < 1) {
       reader.fail({fmt::format("{} must be at least 1, not {}", reader.path_of("sram_bytes"), *bytes), ""});
+    } else if (Bytes(*bytes).overflowed()) {
+      reader.fail({fmt::format("{} is too large: {}", reader.path_of("sram_bytes"), *bytes), ""});
     }
     request.shared_memory = Bytes(*bytes);
   }

@@ -14,11 +14,11 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr int kMostDimensions = 4;
+constexpr std::size_t kMostDimensions = 4;
 
 /// How deep the lists nest, told from their first elements.
-int depth_of(const json& value) {
-  int depth = 0;
+std::size_t depth_of(const json& value) {
+  std::size_t depth = 0;
   const json* inner = &value;
   while (inner->is_array() && depth <= kMostDimensions) {
     ++depth;
@@ -29,7 +29,7 @@ int depth_of(const json& value) {
 }
 
 /// Fills `out` from lists of `lengths[level]` elements; the first that is otherwise becomes the error.
-Outcome flatten(const json& value, const std::string& path, const std::array<std::size_t, 4>& lengths,
+Outcome flatten(const json& value, const std::string& path, const std::array<std::size_t, kMostDimensions>& lengths,
                 std::size_t level, std::vector<double>& out) {
   if (level == lengths.size()) {
     const auto number = json_number(value);
@@ -53,30 +53,26 @@ Outcome flatten(const json& value, const std::string& path, const std::array<std
 }  // namespace
 
 Result<Tensor4<double>> read_tensor(const json& value, const std::string& path) {
-  const int depth = depth_of(value);
+  const std::size_t depth = depth_of(value);
   if (depth < 2 || depth > kMostDimensions) {
     return Error{fmt::format("{} must be nested lists [N][d], [H][N][d] or [B][H][N][d], not {}", path,
                              short_json(value)),
                  ""};
   }
-  // Missing outer dimensions are 1: the value is wrapped in lists until it has four.
-  json wrapped = value;
-  for (int d = depth; d < kMostDimensions; ++d) wrapped = json::array({std::move(wrapped)});
-  std::array<std::size_t, 4> lengths{};
-  const json* inner = &wrapped;
-  for (std::size_t& length : lengths) {
-    length = inner->size();
-    if (length == 0) return Error{fmt::format("{} has an empty list", path), ""};
+  // Missing outer dimensions are 1.
+  std::array<std::size_t, kMostDimensions> lengths{1, 1, 1, 1};
+  const std::size_t outermost = kMostDimensions - depth;
+  const json* inner = &value;
+  for (std::size_t level = outermost; level < kMostDimensions; ++level) {
+    lengths[level] = inner->size();
+    if (inner->empty()) return Error{fmt::format("{} has an empty list", path), ""};
     inner = &inner->front();
   }
+  // The lengths are those of the first lists alone until all have been seen: no memory is taken for them.
+  std::vector<double> numbers;
+  if (auto error = flatten(value, path, lengths, outermost, numbers)) return *error;
   Tensor4<double> tensor(static_cast<std::int64_t>(lengths[0]), static_cast<std::int64_t>(lengths[1]),
                          static_cast<std::int64_t>(lengths[2]), static_cast<std::int64_t>(lengths[3]));
-  std::vector<double> numbers;
-  numbers.reserve(tensor.data().size());
-  const json* start = &wrapped;
-  std::size_t level = 0;
-  for (int d = depth; d < kMostDimensions; ++d, ++level) start = &start->front();
-  if (auto error = flatten(*start, path, lengths, level, numbers)) return *error;
   tensor.data() = std::move(numbers);
   return tensor;
 }

@@ -141,7 +141,7 @@ TEST_CASE("an input that can't be read is refused with its name, and a wrong one
   CHECK(refusal("--input zero.json", folder) ==
         std::string("error: 'zero.json': input.seq") + kDimension + "0\n");
   folder.file("list.json", "[1]");
-  CHECK(refusal("--input list.json", folder).starts_with("error: 'list.json': must be an object, not [1]"));
+  CHECK(refusal("--input list.json", folder).starts_with("error: 'list.json' must be an object, not [1]"));
 }
 
 TEST_CASE("a scenario that is wrong is refused") {

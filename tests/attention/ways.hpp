@@ -2,6 +2,7 @@
 // words, and bits compared.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -98,9 +99,12 @@ Outputs<T> attend_in(const Way& way, const Given& given, Switches switches = {})
   return attend<T>(way.algorithm, problem, way.tiling, switches, converted<T>(given.inputs));
 }
 
+/// The first few numbers, as a failed test shows them.
 template <class T>
-std::string numbers(const Tensor4<T>& tensor) {
-  return fmt::format("[{}]", fmt::join(tensor.data(), ", "));
+std::string first_few(const std::vector<T>& numbers) {
+  const std::size_t shown = std::min<std::size_t>(numbers.size(), 8);
+  return fmt::format("[{}{}]", fmt::join(numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
+                     shown < numbers.size() ? ", …" : "");
 }
 
 /// Both are NaN, the same infinity, or within `roundings` half units of the last place of T (of 1 where
@@ -125,8 +129,8 @@ std::string unlike(const Outputs<T>& got, const std::vector<double>& o, const st
     return false;
   };
   std::string text;
-  if (differ(got.o, o)) text += fmt::format("O is {}, not [{}]. ", numbers(got.o), fmt::join(o, ", "));
-  if (differ(got.lse, lse)) text += fmt::format("L is {}, not [{}]. ", numbers(got.lse), fmt::join(lse, ", "));
+  if (differ(got.o, o)) text += fmt::format("O is {}, not {}. ", first_few(got.o.data()), first_few(o));
+  if (differ(got.lse, lse)) text += fmt::format("L is {}, not {}. ", first_few(got.lse.data()), first_few(lse));
   return text;
 }
 
@@ -144,8 +148,9 @@ std::string unlike(const std::vector<Way>& all, const Given& given, const std::v
 
 /// The same in float and in double.
 inline std::string unlike_in_both(const std::vector<Way>& all, const Given& given, const std::vector<double>& o,
-                                  const std::vector<double>& lse, Switches switches = {}) {
-  return unlike<float>(all, given, o, lse, switches) + unlike<double>(all, given, o, lse, switches);
+                                  const std::vector<double>& lse, Switches switches = {}, double roundings = 8) {
+  return unlike<float>(all, given, o, lse, switches, roundings) +
+         unlike<double>(all, given, o, lse, switches, roundings);
 }
 
 /// The same bits; any NaN equals any other.
