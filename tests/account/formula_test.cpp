@@ -37,9 +37,12 @@ class Calculator {
   Count sum() {
     Count value = product();
     while (true) {
-      if (take("+")) value = value + product();
-      else if (take("−")) value = value - product();
-      else return value;
+      if (take("+"))
+        value = value + product();
+      else if (take("−"))
+        value = value - product();
+      else
+        return value;
     }
   }
   Count product() {
@@ -104,7 +107,8 @@ TEST_CASE("the numbers of every explanation work out to its value") {
   }
 }
 
-TEST_CASE("what is explained of a figure adds up to the figure, and every figure of HBM traffic is explained") {
+TEST_CASE(
+    "what is explained of a figure adds up to the figure, and every figure of HBM traffic is explained") {
   test::RandomShapes shapes(7);
   for (int n = 0; n < 200; ++n) {
     const test::Shape shape = shapes.next(40);
