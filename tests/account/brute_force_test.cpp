@@ -44,7 +44,8 @@ struct Loops {
     for (std::int64_t r = 0; r < problem.seq; ++r) {
       if (r / tiling.query_rows != row / tiling.query_rows) continue;
       for (std::int64_t k = 0; k < problem.kv_seq; ++k) {
-        if (k / tiling.key_rows == key / tiling.key_rows && test::visible(problem, r, k) == wanted) return true;
+        if (k / tiling.key_rows == key / tiling.key_rows && test::visible(problem, r, k) == wanted)
+          return true;
       }
     }
     return false;
@@ -92,7 +93,8 @@ TEST_CASE("flash2 moves Q, O and L once, and K and V once for every query tile t
     check_flow(tally.hbm_of(Operand::V), stored(p, n.visited_keys * d), Bytes());
     check_flow(tally.hbm_of(Operand::O), Bytes(), stored(p, p.seq * d));
     check_flow(tally.hbm_of(Operand::L), Bytes(), summed(p, p.seq));
-    check_flow(tally.hbm_total(), stored(p, p.seq * d + 2 * n.visited_keys * d), stored(p, p.seq * d) + summed(p, p.seq));
+    check_flow(tally.hbm_total(), stored(p, p.seq * d + 2 * n.visited_keys * d),
+               stored(p, p.seq * d) + summed(p, p.seq));
   });
 }
 
@@ -176,7 +178,8 @@ TEST_CASE("on the chip every operation of flash reads its operand tiles once and
       check_flow(tally.sram_of(mask), masked, masked);
       check_flow(tally.sram_of(online_softmax), entries, entries);
       check_flow(tally.sram_of(rescale), accumulators, accumulators);
-      check_flow(tally.sram_of(accumulate), entries + stored(p, n.visited_keys * d) + accumulators, accumulators);
+      check_flow(tally.sram_of(accumulate), entries + stored(p, n.visited_keys * d) + accumulators,
+                 accumulators);
       check_flow(tally.sram_of(load), Bytes(), tally.hbm_total().read);
       Bytes written = tally.hbm_total().written;
       for (const Operand operand : kOperands) written = written - tally.initial_of(operand).written;
@@ -196,10 +199,12 @@ TEST_CASE("on the chip standard and eager work on the full matrix") {
     for (const Algorithm algorithm : {Algorithm::standard, Algorithm::eager}) {
       const Tally tally = predict(algorithm, p, t).tally;
       using enum Operation;
-      check_flow(tally.sram_of(scores), stored(p, (n.rows_for_every_tile + n.keys_for_every_tile) * d), matrix);
+      check_flow(tally.sram_of(scores), stored(p, (n.rows_for_every_tile + n.keys_for_every_tile) * d),
+                 matrix);
       check_flow(tally.sram_of(mask), stored(p, n.masked_of_all), stored(p, n.masked_of_all));
       check_flow(tally.sram_of(softmax), matrix, matrix);
-      check_flow(tally.sram_of(accumulate), matrix + stored(p, n.keys_for_every_tile * d) + accumulators, accumulators);
+      check_flow(tally.sram_of(accumulate), matrix + stored(p, n.keys_for_every_tile * d) + accumulators,
+                 accumulators);
       const bool eager = algorithm == Algorithm::eager;
       check_flow(tally.sram_of(scale), eager ? matrix : Bytes(), eager ? matrix : Bytes());
       check_flow(tally.sram_of(load), Bytes(), tally.sm_total().read);
@@ -209,7 +214,8 @@ TEST_CASE("on the chip standard and eager work on the full matrix") {
   });
 }
 
-TEST_CASE("exact FLOPs are 4d for every visible pair and executed ones 4d for every pair of the visited tiles") {
+TEST_CASE(
+    "exact FLOPs are 4d for every visible pair and executed ones 4d for every pair of the visited tiles") {
   for_many_shapes([](const Problem& p, Tiling t) {
     const Loops n(p, t);
     const std::int64_t heads = p.batch * p.heads;

@@ -26,7 +26,8 @@ Machine machine() {
   return m;
 }
 
-Occupancy occupancy(std::int64_t blocks, std::int64_t shared, std::int64_t registers, const Machine& m = machine()) {
+Occupancy occupancy(std::int64_t blocks, std::int64_t shared, std::int64_t registers,
+                    const Machine& m = machine()) {
   return occupancy_of({"attention", blocks}, {{{"Q_i", Bytes(shared)}}, {{"O_i", Bytes(registers)}}}, m,
                       m.shared_memory_per_block);
 }

@@ -5,8 +5,8 @@
 namespace flashsim {
 namespace {
 
-const Problem kProblem{.batch = 2, .heads = 3, .kv_heads = 3, .seq = 4, .kv_seq = 4, .head_dim = 5,
-                       .storage = NumberType::fp16};
+const Problem kProblem{
+    .batch = 2, .heads = 3, .kv_heads = 3, .seq = 4, .kv_seq = 4, .head_dim = 5, .storage = NumberType::fp16};
 
 TEST_CASE("a load is read from HBM and written on the chip, a store the other way round") {
   Ledger ledger(kProblem);

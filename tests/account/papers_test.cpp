@@ -10,7 +10,12 @@ namespace {
 
 /// A square problem of one head, unmasked, stored in fp32, so that every element is four bytes.
 Problem square(std::int64_t n, std::int64_t d) {
-  return {.heads = 1, .kv_heads = 1, .seq = n, .kv_seq = n, .head_dim = d, .causal = false,
+  return {.heads = 1,
+          .kv_heads = 1,
+          .seq = n,
+          .kv_seq = n,
+          .head_dim = d,
+          .causal = false,
           .storage = NumberType::fp32};
 }
 
@@ -41,14 +46,16 @@ TEST_CASE("standard moves 4N² + 4Nd elements and eager 2N² more for each pass 
 }
 
 TEST_CASE("flash2 moves 2Nd + N + 2Nd·Tr elements") {
-  for (const auto& [n, d, br, bc] : {std::array{64, 16, 16, 8}, {100, 7, 30, 40}, {512, 64, 512, 1}, {9, 1, 1, 9}}) {
+  for (const auto& [n, d, br, bc] :
+       {std::array{64, 16, 16, 8}, {100, 7, 30, 40}, {512, 64, 512, 1}, {9, 1, 1, 9}}) {
     const int tr = (n + br - 1) / br;
     CHECK(elements(hbm(Algorithm::flash2, square(n, d), {br, bc})) == Count(2 * n * d + n + 2 * n * d * tr));
   }
 }
 
 TEST_CASE("flash1 moves 2Nd + Tc(3Nd + 4N) elements, and Nd + 2N to start with") {
-  for (const auto& [n, d, br, bc] : {std::array{64, 16, 16, 8}, {100, 7, 30, 40}, {512, 64, 512, 1}, {9, 1, 1, 9}}) {
+  for (const auto& [n, d, br, bc] :
+       {std::array{64, 16, 16, 8}, {100, 7, 30, 40}, {512, 64, 512, 1}, {9, 1, 1, 9}}) {
     const int tc = (n + bc - 1) / bc;
     const Tally tally = predict(Algorithm::flash1, square(n, d), {br, bc}).tally;
     const Bytes start = initial(tally);
@@ -74,15 +81,32 @@ TEST_CASE("N 1000 moves its valid rows and no padding") {
 }
 
 TEST_CASE("totals beyond 2^32 bytes are the true ones") {
-  Problem p{.batch = 64, .heads = 16, .kv_heads = 16, .seq = 2048, .kv_seq = 2048, .head_dim = 64, .causal = false,
+  Problem p{.batch = 64,
+            .heads = 16,
+            .kv_heads = 16,
+            .seq = 2048,
+            .kv_seq = 2048,
+            .head_dim = 64,
+            .causal = false,
             .storage = NumberType::fp8};
   const Tally standard = predict(Algorithm::standard, p, {}).tally;
   CHECK(standard.hbm_of(Operand::S).written == Bytes(4294967296));
   CHECK(standard.hbm_total().total() == Bytes(4 * 4294967296 + std::int64_t{4} * 64 * 16 * 2048 * 64));
-  p = {.batch = 8, .heads = 28, .kv_heads = 28, .seq = 4096, .kv_seq = 4096, .causal = false,
+  p = {.batch = 8,
+       .heads = 28,
+       .kv_heads = 28,
+       .seq = 4096,
+       .kv_seq = 4096,
+       .causal = false,
        .storage = NumberType::fp8};
   CHECK(predict(Algorithm::standard, p, {}).tally.hbm_of(Operand::S).written == Bytes(3758096384));
-  p = {.batch = 8300, .heads = 128, .kv_heads = 128, .seq = 16, .kv_seq = 16, .head_dim = 128, .causal = false,
+  p = {.batch = 8300,
+       .heads = 128,
+       .kv_heads = 128,
+       .seq = 16,
+       .kv_seq = 16,
+       .head_dim = 128,
+       .causal = false,
        .storage = NumberType::fp8};
   CHECK(predict(Algorithm::flash2, p, {}).tally.hbm_of(Operand::O).written == Bytes(2175795200));
 }

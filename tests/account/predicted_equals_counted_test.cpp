@@ -50,7 +50,8 @@ TEST_CASE("predicted equals counted on every figure, for random shapes") {
 TEST_CASE("the random shapes hold every kind that matters") {
   test::RandomShapes shapes(3);
   int longer_queries = 0, longer_keys = 0, square = 0, top_left = 0, grouped = 0, ragged = 0, huge_tiles = 0,
-      one_row_tiles = 0, one_query = 0, one_key = 0, depth_one = 0, not_causal = 0, empty_rows = 0, double_storage = 0;
+      one_row_tiles = 0, one_query = 0, one_key = 0, depth_one = 0, not_causal = 0, empty_rows = 0,
+      double_storage = 0;
   for (int n = 0; n < 3000; ++n) {
     const auto [p, t] = shapes.next(n % 10 == 0 ? 120 : 40);
     longer_queries += p.seq > p.kv_seq;
@@ -68,8 +69,9 @@ TEST_CASE("the random shapes hold every kind that matters") {
     empty_rows += p.causal && p.alignment == CausalAlignment::bottom_right && p.seq > p.kv_seq;
     double_storage += p.storage == NumberType::fp64;
   }
-  for (const int kind : {longer_queries, longer_keys, square, top_left, grouped, ragged, huge_tiles, one_row_tiles,
-                         one_query, one_key, depth_one, not_causal, empty_rows, double_storage}) {
+  for (const int kind :
+       {longer_queries, longer_keys, square, top_left, grouped, ragged, huge_tiles, one_row_tiles, one_query,
+        one_key, depth_one, not_causal, empty_rows, double_storage}) {
     CHECK(kind >= 100);
   }
 }

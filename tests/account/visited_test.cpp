@@ -84,7 +84,12 @@ TEST_CASE("at 2^40 queries the closed sums are exact, and take no time") {
   // One key tile: every row sees it but, aligned at the bottom right, those above the diagonal.
   const std::int64_t longest = std::int64_t{1} << 40;
   const auto start = std::chrono::steady_clock::now();
-  Problem p{.heads = 1, .kv_heads = 1, .seq = longest, .kv_seq = 4, .head_dim = 1, .causal = true,
+  Problem p{.heads = 1,
+            .kv_heads = 1,
+            .seq = longest,
+            .kv_seq = 4,
+            .head_dim = 1,
+            .causal = true,
             .alignment = CausalAlignment::bottom_right};
   CHECK(visible_pairs(p) == Count(1 + 2 + 3 + 4));
   CHECK(visited_sums(p, {128, 128}).visited.pairs == Count(1));

@@ -27,7 +27,7 @@ using test::ways;
 constexpr Switches kNoRescale{.subtract_max = true, .rescale = false};
 constexpr Switches kNoMaximum{.subtract_max = false, .rescale = true};
 
-/// Counts what `fails` says of, and keeps the first: one assertion for many runs.
+/// Many runs and one assertion: counts them, and keeps the first that failed.
 class Failures {
  public:
   void add(bool holds, const std::string& where) {

@@ -29,7 +29,8 @@ TEST_CASE("JSON that is cut off says so, with line and column") {
         "a.json isn't valid JSON: it ends too early, at line 1, column 10");
   CHECK(message_of(parse_json("{\n  \"seq\": [1,\n", "a.json")) ==
         "a.json isn't valid JSON: it ends too early, at line 3, column 1");
-  CHECK(message_of(parse_json("", "a.json")) == "a.json isn't valid JSON: it ends too early, at line 1, column 1");
+  CHECK(message_of(parse_json("", "a.json")) ==
+        "a.json isn't valid JSON: it ends too early, at line 1, column 1");
 }
 
 TEST_CASE("JSON that is wrong says where") {
@@ -37,8 +38,10 @@ TEST_CASE("JSON that is wrong says where") {
         "a.json isn't valid JSON: it goes wrong at line 1, column 9");
   CHECK(message_of(parse_json("{\n  \"seq\": 8,,\n}", "a.json")) ==
         "a.json isn't valid JSON: it goes wrong at line 2, column 12");
-  CHECK(message_of(parse_json("{} {}", "a.json")) == "a.json isn't valid JSON: it goes wrong at line 1, column 4");
-  CHECK(message_of(parse_json("NaN", "a.json")) == "a.json isn't valid JSON: it goes wrong at line 1, column 1");
+  CHECK(message_of(parse_json("{} {}", "a.json")) ==
+        "a.json isn't valid JSON: it goes wrong at line 1, column 4");
+  CHECK(message_of(parse_json("NaN", "a.json")) ==
+        "a.json isn't valid JSON: it goes wrong at line 1, column 1");
 }
 
 TEST_CASE("a JSON number beyond every double is an error, not an infinity") {
@@ -150,7 +153,8 @@ TEST_CASE("a long value is cut short in an error") {
 }
 
 TEST_CASE("the numbers that JSON lacks are texts, both ways") {
-  CHECK(json_number(number_json(std::numeric_limits<double>::infinity())) == std::numeric_limits<double>::infinity());
+  CHECK(json_number(number_json(std::numeric_limits<double>::infinity())) ==
+        std::numeric_limits<double>::infinity());
   CHECK(json_number(number_json(-std::numeric_limits<double>::infinity())) ==
         -std::numeric_limits<double>::infinity());
   CHECK(std::isnan(json_number(number_json(std::numeric_limits<double>::quiet_NaN())).value()));

@@ -29,13 +29,13 @@ TEST_CASE("sizes have three significant digits") {
 }
 
 TEST_CASE("halves of the last digit of a size are rounded up") {
-  CHECK(size_text(Bytes(16 * kGiB + kGiB / 4)) == "16.3 GiB");        // 16.25
-  CHECK(size_text(Bytes(16 * kGiB + kGiB / 4 - 1)) == "16.2 GiB");    // a byte less
-  CHECK(size_text(Bytes(16 * kGiB + kGiB * 3 / 4)) == "16.8 GiB");    // 16.75, even digit or not
-  CHECK(size_text(Bytes(4 * kGiB + kGiB / 8)) == "4.13 GiB");         // 4.125
-  CHECK(size_text(Bytes(2080 * kMiB)) == "2.03 GiB");                 // 2.03125
-  CHECK(size_text(Bytes(4224 * kMiB)) == "4.13 GiB");                 // 4.125
-  CHECK(size_text(Bytes(128 * kKiB + kKiB / 2)) == "129 KiB");        // 128.5
+  CHECK(size_text(Bytes(16 * kGiB + kGiB / 4)) == "16.3 GiB");      // 16.25
+  CHECK(size_text(Bytes(16 * kGiB + kGiB / 4 - 1)) == "16.2 GiB");  // a byte less
+  CHECK(size_text(Bytes(16 * kGiB + kGiB * 3 / 4)) == "16.8 GiB");  // 16.75, even digit or not
+  CHECK(size_text(Bytes(4 * kGiB + kGiB / 8)) == "4.13 GiB");       // 4.125
+  CHECK(size_text(Bytes(2080 * kMiB)) == "2.03 GiB");               // 2.03125
+  CHECK(size_text(Bytes(4224 * kMiB)) == "4.13 GiB");               // 4.125
+  CHECK(size_text(Bytes(128 * kKiB + kKiB / 2)) == "129 KiB");      // 128.5
   CHECK(size_text(Bytes(128 * kKiB + kKiB / 2 - 1)) == "128 KiB");
 }
 
@@ -70,7 +70,8 @@ TEST_CASE("a size's text is within half of its last digit") {
     const std::size_t point = text.find('.');
     const double digit = point == std::string::npos ? 1.0 : space - point == 2 ? 0.1 : 0.01;
     CAPTURE(bytes, text);
-    REQUIRE(std::abs(std::strtod(text.c_str(), nullptr) - static_cast<double>(bytes) / unit) <= digit * 0.50000001);
+    REQUIRE(std::abs(std::strtod(text.c_str(), nullptr) - static_cast<double>(bytes) / unit) <=
+            digit * 0.50000001);
     REQUIRE((point == std::string::npos ? space >= 3 : space == 4));
   }
 }

@@ -8,15 +8,25 @@ namespace flashsim {
 namespace {
 
 template <class A, class B>
-concept Addable = requires(A a, B b) { a + b; };
+concept Addable = requires(A a, B b) {
+  a + b;
+};
 template <class A, class B>
-concept Subtractable = requires(A a, B b) { a - b; };
+concept Subtractable = requires(A a, B b) {
+  a - b;
+};
 template <class A, class B>
-concept Comparable = requires(A a, B b) { a < b; };
+concept Comparable = requires(A a, B b) {
+  a < b;
+};
 template <class A, class B>
-concept Dividable = requires(A a, B b) { a / b; };
+concept Dividable = requires(A a, B b) {
+  a / b;
+};
 template <class A, class B>
-concept Multipliable = requires(A a, B b) { a * b; };
+concept Multipliable = requires(A a, B b) {
+  a* b;
+};
 
 static_assert(Addable<Bytes, Bytes> && Addable<Flops, Flops> && Addable<Seconds, Seconds>);
 static_assert(!Addable<Bytes, Flops> && !Addable<Flops, Bytes>);

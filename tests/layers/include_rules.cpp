@@ -121,11 +121,13 @@ std::vector<std::string> violations(const SourceTree& sources) {
     }
     for (const IncludeLine& line : include_lines(text)) {
       if (!is_ours(line.path)) {
-        if (line.quoted) found.push_back(fmt::format("{} includes \"{}\", not from the project root", path, line.path));
+        if (line.quoted)
+          found.push_back(fmt::format("{} includes \"{}\", not from the project root", path, line.path));
         continue;
       }
       if (!line.quoted) found.push_back(fmt::format("{} includes <{}>, not in quotes", path, line.path));
-      if (!sources.contains(line.path)) found.push_back(fmt::format("{} includes {}, which isn't there", path, line.path));
+      if (!sources.contains(line.path))
+        found.push_back(fmt::format("{} includes {}, which isn't there", path, line.path));
       if (!may_include(path, line.path)) found.push_back(fmt::format("{} includes {}", path, line.path));
     }
     if (!is_closed_form(path)) continue;

@@ -20,15 +20,18 @@ SourceTree good_tree() {
       {"core/problem/problem.hpp", "#include \"core/base/count.hpp\"\n"},
       {"core/schedule/walk.hpp", "#include \"core/problem/problem.hpp\"\n"},
       {"core/account/tally.hpp", "#include \"core/problem/problem.hpp\"\n"},
-      {"core/account/ledger.hpp", "#include \"core/account/tally.hpp\"\n#include \"core/schedule/walk.hpp\"\n"},
+      {"core/account/ledger.hpp",
+       "#include \"core/account/tally.hpp\"\n#include \"core/schedule/walk.hpp\"\n"},
       {"core/account/closed_form/flash.cpp", "#include \"core/account/tally.hpp\"\n"},
       {"core/attention/executor.cpp", "#include \"core/schedule/walk.hpp\"\n"},
       {"core/replay/recorder.cpp", "#include \"core/schedule/walk.hpp\"\n"},
-      {"core/study/account.cpp", "#include \"core/account/ledger.hpp\"\n#include \"core/replay/frames.hpp\"\n"},
+      {"core/study/account.cpp",
+       "#include \"core/account/ledger.hpp\"\n#include \"core/replay/frames.hpp\"\n"},
       {"core/replay/frames.hpp", "#include <vector>\n"},
       {"cuda/backend.hpp", "#include \"core/problem/problem.hpp\"\n"},
       {"cuda/kernel.cu", "#include \"cuda/backend.hpp\"\n#include <cuda_runtime.h>\n"},
-      {"app/main.cpp", "#include \"core/base/count.hpp\"\n#include \"cuda/backend.hpp\"\n#include \"app/view.hpp\"\n"},
+      {"app/main.cpp",
+       "#include \"core/base/count.hpp\"\n#include \"cuda/backend.hpp\"\n#include \"app/view.hpp\"\n"},
       {"app/view.hpp", "#include \"core/replay/frames.hpp\"\n"},
   };
 }
@@ -49,10 +52,11 @@ TEST_CASE("every include of core, cuda and app keeps the layers") {
 
 TEST_CASE("every module of the layers is found in the source tree") {
   const SourceTree sources = test::read_sources(FLASHSIM_SOURCE_DIR, {"core", "cuda", "app"});
-  for (const std::string folder : {"core/base/", "core/problem/", "core/schedule/", "core/attention/", "core/account/",
-                                   "core/replay/", "core/study/", "cuda/", "app/"}) {
+  for (const std::string folder : {"core/base/", "core/problem/", "core/schedule/", "core/attention/",
+                                   "core/account/", "core/replay/", "core/study/", "cuda/", "app/"}) {
     CAPTURE(folder);
-    CHECK(std::any_of(sources.begin(), sources.end(), [&](const auto& s) { return s.first.starts_with(folder); }));
+    CHECK(std::any_of(sources.begin(), sources.end(),
+                      [&](const auto& s) { return s.first.starts_with(folder); }));
   }
 }
 
@@ -83,9 +87,11 @@ TEST_CASE("a closed form that reaches the schedule is found, directly and throug
         Lines{"core/account/closed_form/flash.cpp reaches core/schedule/walk.hpp through "
               "core/account/closed_form/flash.cpp"});
   CHECK(planted("core/account/closed_form/flash.cpp", "#include \"core/account/ledger.hpp\"") ==
-        Lines{"core/account/closed_form/flash.cpp reaches core/schedule/walk.hpp through core/account/ledger.hpp"});
+        Lines{"core/account/closed_form/flash.cpp reaches core/schedule/walk.hpp through "
+              "core/account/ledger.hpp"});
   CHECK(planted("core/account/tally.hpp", "#include \"core/schedule/walk.hpp\"") ==
-        Lines{"core/account/closed_form/flash.cpp reaches core/schedule/walk.hpp through core/account/tally.hpp"});
+        Lines{"core/account/closed_form/flash.cpp reaches core/schedule/walk.hpp through "
+              "core/account/tally.hpp"});
 }
 
 TEST_CASE("includes that go round in a circle end the search") {
@@ -94,8 +100,8 @@ TEST_CASE("includes that go round in a circle end the search") {
 
 TEST_CASE("cuda sees base, problem and itself alone") {
   CHECK(planted("cuda/kernel.cu", "#include \"core/base/count.hpp\"") == Lines{});
-  for (const std::string seen : {"core/schedule/walk.hpp", "core/account/tally.hpp", "core/study/account.cpp",
-                                 "app/view.hpp"}) {
+  for (const std::string seen :
+       {"core/schedule/walk.hpp", "core/account/tally.hpp", "core/study/account.cpp", "app/view.hpp"}) {
     CHECK(planted("cuda/kernel.cu", "#include \"" + seen + "\"") == Lines{"cuda/kernel.cu includes " + seen});
   }
 }
@@ -126,7 +132,8 @@ TEST_CASE("a module that the layers don't know is found") {
 }
 
 TEST_CASE("includes are read however they are spaced, and only where they are includes") {
-  CHECK(test::includes_of("#include \"a.hpp\"\n  #  include <b>\n// #include \"c.hpp\"\n#include\"d.hpp\"\r\n") ==
+  CHECK(test::includes_of(
+            "#include \"a.hpp\"\n  #  include <b>\n// #include \"c.hpp\"\n#include\"d.hpp\"\r\n") ==
         Lines{"a.hpp", "b", "d.hpp"});
 }
 

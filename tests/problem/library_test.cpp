@@ -40,7 +40,8 @@ TEST_CASE("what has a slash or ends in .json is a file, and is named in quotes")
 TEST_CASE("a file that isn't there is an error with its path") {
   CHECK(message_of(find_data("GPU", "machines", "missing.json")) ==
         "can't read 'missing.json': No such file or directory");
-  CHECK(message_of(find_data("GPU", "machines", "./a100")) == "can't read './a100': No such file or directory");
+  CHECK(message_of(find_data("GPU", "machines", "./a100")) ==
+        "can't read './a100': No such file or directory");
 }
 
 }  // namespace

@@ -118,7 +118,9 @@ TEST_CASE("the machines have the figures of their datasheets") {
     CHECK(m.l2 == Bytes(row.l2_mib * kMiB));
     CHECK(m.clock_hz == static_cast<double>(row.clock_mhz) * 1e6);
     CHECK(m.memory == Bytes(row.memory_gib * kGiB));
-    const auto tera = [](std::optional<double> rate) { return rate ? std::optional(*rate / 1e12) : std::nullopt; };
+    const auto tera = [](std::optional<double> rate) {
+      return rate ? std::optional(*rate / 1e12) : std::nullopt;
+    };
     CHECK(tera(m.flops_per_second.fp32) == row.fp32);
     CHECK(tera(m.flops_per_second.fp16) == row.fp16);
     CHECK(tera(m.flops_per_second.tf32) == row.tf32);
@@ -143,7 +145,8 @@ TEST_CASE("an unknown GPU is told with the nearest name") {
   const auto found = find_machine("h20O");
   CHECK(message_of(found) == "unknown GPU 'h20O'");
   CHECK(hint_of(found) ==
-        "did you mean 'h200'? known: a100, a100-40, b200, h100, h200, l4, l40s, mi300x, rtx-4090, rtx-5090, t4, v100");
+        "did you mean 'h200'? known: a100, a100-40, b200, h100, h200, l4, l40s, mi300x, rtx-4090, rtx-5090, "
+        "t4, v100");
 }
 
 TEST_CASE("a file of one's own takes the place of a name") {
@@ -170,8 +173,9 @@ TEST_CASE("a machine file with an unknown key is refused with the key's path") {
 }
 
 TEST_CASE("a machine file that lacks what every machine has is refused") {
-  for (const char* key : {"memory_bytes", "memory_bytes_per_second", "l2_bytes", "sms", "shared_memory_per_sm_bytes",
-                          "shared_memory_per_block_bytes", "registers_per_sm_bytes", "blocks_per_sm", "clock_hz"}) {
+  for (const char* key :
+       {"memory_bytes", "memory_bytes_per_second", "l2_bytes", "sms", "shared_memory_per_sm_bytes",
+        "shared_memory_per_block_bytes", "registers_per_sm_bytes", "blocks_per_sm", "clock_hz"}) {
     json file = machine_file("a100");
     file.erase(key);
     CHECK(message_for(file.dump()) == std::string("'m.json': ") + key + " is missing");

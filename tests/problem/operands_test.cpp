@@ -35,7 +35,12 @@ TEST_CASE("tensors take the storage type's size and statistics the accumulation 
 }
 
 TEST_CASE("grouped heads share the storage of keys and values, and of nothing else") {
-  const Problem p{.batch = 3, .heads = 8, .kv_heads = 2, .seq = 5, .kv_seq = 7, .head_dim = 11,
+  const Problem p{.batch = 3,
+                  .heads = 8,
+                  .kv_heads = 2,
+                  .seq = 5,
+                  .kv_seq = 7,
+                  .head_dim = 11,
                   .storage = NumberType::fp16};
   CHECK(whole_size(Operand::Q, p) == Bytes(3 * 8 * 5 * 11 * 2));
   CHECK(whole_size(Operand::K, p) == Bytes(3 * 2 * 7 * 11 * 2));
@@ -49,11 +54,17 @@ TEST_CASE("grouped heads share the storage of keys and values, and of nothing el
 }
 
 TEST_CASE("tensors of more than 2^32 bytes have their true sizes") {
-  Problem p{.batch = 64, .heads = 16, .kv_heads = 16, .seq = 2048, .kv_seq = 2048, .storage = NumberType::fp8};
+  Problem p{
+      .batch = 64, .heads = 16, .kv_heads = 16, .seq = 2048, .kv_seq = 2048, .storage = NumberType::fp8};
   CHECK(whole_size(Operand::S, p) == Bytes(4294967296));
   p = {.batch = 8, .heads = 28, .kv_heads = 28, .seq = 4096, .kv_seq = 4096, .storage = NumberType::fp8};
   CHECK(whole_size(Operand::S, p) == Bytes(3758096384));
-  p = {.batch = 8300, .heads = 128, .kv_heads = 128, .seq = 16, .kv_seq = 16, .head_dim = 128,
+  p = {.batch = 8300,
+       .heads = 128,
+       .kv_heads = 128,
+       .seq = 16,
+       .kv_seq = 16,
+       .head_dim = 128,
        .storage = NumberType::fp8};
   CHECK(whole_size(Operand::Q, p) == Bytes(2175795200));
   CHECK(whole_size(Operand::K, p) == Bytes(2175795200));

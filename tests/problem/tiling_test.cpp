@@ -38,7 +38,8 @@ TEST_CASE("a tiling fits to the byte") {
   CHECK(fits(p, {128, 64}, Bytes(131072)));
   CHECK_FALSE(fits(p, {128, 64}, Bytes(131071)));
   const std::int64_t largest = std::int64_t{1} << 40;
-  CHECK_FALSE(fits(problem_of(largest, NumberType::fp64), {largest, largest}, Bytes((std::int64_t{1} << 62) + 5)));
+  CHECK_FALSE(
+      fits(problem_of(largest, NumberType::fp64), {largest, largest}, Bytes((std::int64_t{1} << 62) + 5)));
 }
 
 TEST_CASE("128x64 tiles of bf16 with d 256 don't fit 99 KiB, and key tiles of 32 do") {
@@ -54,7 +55,8 @@ TEST_CASE("128x64 tiles of bf16 with d 256 don't fit 99 KiB, and key tiles of 32
 TEST_CASE("tiles that can't fit by any size say what one row needs") {
   const Problem p = problem_of(4096, NumberType::fp64);
   const auto none = resolve_tiling(Algorithm::flash2, p, {}, Bytes(64 * kKiB), "a block's limit on T4");
-  CHECK(message_of(none) == "tiles 1×1 need 98304 B of shared memory for Q, K and V, and a block's limit on T4 is 65536 B");
+  CHECK(message_of(none) ==
+        "tiles 1×1 need 98304 B of shared memory for Q, K and V, and a block's limit on T4 is 65536 B");
   CHECK(hint_of(none) == "not even tiles of one row fit: they need 98304 B");
 }
 
@@ -63,10 +65,10 @@ TEST_CASE("the paper's rule takes the shared memory in elements of the storage t
     return tiling_text(paper_tiling(problem_of(d, type), Bytes(kib * kKiB)));
   };
   CHECK(paper(64, NumberType::fp32, 48) == "48×48");
-  CHECK(paper(64, NumberType::fp16, 48) == "64×96");    // Br is at most d
+  CHECK(paper(64, NumberType::fp16, 48) == "64×96");  // Br is at most d
   CHECK(paper(64, NumberType::fp16, 192) == "64×384");
   CHECK(paper(128, NumberType::fp16, 163) == "128×163");
-  CHECK(paper(100, NumberType::fp32, 48) == "31×31");   // ⌈12288 / 400⌉ = ⌈30.72⌉
+  CHECK(paper(100, NumberType::fp32, 48) == "31×31");  // ⌈12288 / 400⌉ = ⌈30.72⌉
 }
 
 TEST_CASE("the paper's rule gives at least one row") {

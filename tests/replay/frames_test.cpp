@@ -640,9 +640,10 @@ std::string random_text(std::int64_t seq, std::int64_t head_dim, std::int64_t qu
 }
 
 TEST_CASE("a score matrix too large for a replay is refused before anything is computed") {
-  const auto report = test::replay_text(random_text(1449, 1, 128, 64));
+  // 1448² scores are just below 2²¹; one row of them is little to record.
+  CHECK(test::replay_text(random_text(1448, 1, 128, 64), {.row = 0}).ok());
+  const auto report = test::replay_text(random_text(1449, 1, 128, 64), {.row = 0});
   CHECK(message_of(report) == "big.json is too large to replay step by step (B 1 · H 1 · N 1449 · d 1, tiles 128×64)");
-  CHECK(test::replay_text(random_text(1448, 1, 1448, 1448)).ok());
 }
 
 TEST_CASE("the advice for a scenario that is too large makes it small enough") {

@@ -14,7 +14,8 @@ using test::FollowedWalk;
 using test::lines_of;
 
 constexpr Tiling kTiles{2, 2};
-constexpr Problem kTiny{.batch = 2, .heads = 4, .kv_heads = 2, .seq = 3, .kv_seq = 3, .head_dim = 2, .causal = true};
+constexpr Problem kTiny{
+    .batch = 2, .heads = 4, .kv_heads = 2, .seq = 3, .kv_seq = 3, .head_dim = 2, .causal = true};
 
 TEST_CASE("flash2 finishes one query tile after the other, on the key tiles that it sees") {
   CHECK(FollowedWalk(Algorithm::flash2, kTiny, kTiles).lines() == lines_of(R"(
@@ -216,8 +217,11 @@ TEST_CASE("flash1 gives a head one thread block and flash2 gives every query til
         Kernels{{"scores", 12}, {"scale", 12}, {"softmax", 4}, {"output", 4}});
 }
 
-TEST_CASE("a query tile that sees no key is still loaded, finished and stored by flash2, and left alone by flash1") {
-  const Problem p{.seq = 4, .kv_seq = 2, .head_dim = 2, .causal = true, .alignment = CausalAlignment::bottom_right};
+TEST_CASE(
+    "a query tile that sees no key is still loaded, finished and stored by flash2, and left alone by "
+    "flash1") {
+  const Problem p{
+      .seq = 4, .kv_seq = 2, .head_dim = 2, .causal = true, .alignment = CausalAlignment::bottom_right};
   const auto lines = FollowedWalk(Algorithm::flash2, p, {2, 2}).lines();
   CHECK(std::vector<std::string>(lines.begin() + 3, lines.begin() + 8) ==
         lines_of("load Q 0\nreset 0\nfinish 0\nstore O 0\nstore L 0"));

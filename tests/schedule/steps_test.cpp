@@ -59,11 +59,12 @@ TEST_CASE("in a matrix product a load is a repeat when this kernel has loaded th
           REQUIRE_FALSE(step.again);
           continue;
         }
-        const bool by_rows = step.operand == Operand::Q || step.operand == Operand::S || step.operand == Operand::P;
+        const bool by_rows =
+            step.operand == Operand::Q || step.operand == Operand::S || step.operand == Operand::P;
         const bool by_keys = step.operand != Operand::Q;
         const bool first = loaded
-                               .insert({walk.kernel_of_step()[n], step.operand, by_rows ? step.query_tile : -1,
-                                        by_keys ? step.key_tile : -1})
+                               .insert({walk.kernel_of_step()[n], step.operand,
+                                        by_rows ? step.query_tile : -1, by_keys ? step.key_tile : -1})
                                .second;
         REQUIRE(step.again == !first);
       }

@@ -93,7 +93,8 @@ TEST_CASE("flash2 loads every query tile once, stores O and L once, and K and V 
   });
 }
 
-TEST_CASE("flash1 loads a key tile once if some query tile visits it, and its rows' state for every visited pair") {
+TEST_CASE(
+    "flash1 loads a key tile once if some query tile visits it, and its rows' state for every visited pair") {
   using enum Operation;
   for_every_small_shape(kLongest, [](const Problem& p, Tiling t) {
     const FollowedWalk walk(Algorithm::flash1, p, t);
@@ -154,7 +155,8 @@ TEST_CASE("standard and eager compute the full matrix, causal or not") {
   }
 }
 
-TEST_CASE("eager passes over the scores once more to scale them, and once more to mask them where that is asked") {
+TEST_CASE(
+    "eager passes over the scores once more to scale them, and once more to mask them where that is asked") {
   using enum Operation;
   for_every_small_shape(3, [](const Problem& p, Tiling t) {
     const FollowedWalk eager(Algorithm::eager, p, t);
@@ -170,7 +172,8 @@ TEST_CASE("eager passes over the scores once more to scale them, and once more t
 }
 
 TEST_CASE("a causal N of 1024 in tiles of 64 visits 136 of 256 tile pairs") {
-  Problem p{.heads = 1, .kv_heads = 1, .seq = 1024, .kv_seq = 1024, .head_dim = 64, .storage = NumberType::fp32};
+  Problem p{
+      .heads = 1, .kv_heads = 1, .seq = 1024, .kv_seq = 1024, .head_dim = 64, .storage = NumberType::fp32};
   for (const Algorithm algorithm : {Algorithm::flash1, Algorithm::flash2}) {
     p.causal = true;
     CHECK(times(FollowedWalk(algorithm, p, {64, 64}), Operation::scores).size() == 136);

@@ -37,17 +37,20 @@ TEST_CASE("what is wrong with a request is said, and no account is made") {
 
 TEST_CASE("tiles that don't fit are held against the machine's limit, or the one that is given") {
   CHECK(message_of(make_account({.tiles = {512, 512}})) ==
-        "tiles 512×512 need 393216 B of shared memory for Q, K and V, and a block's limit on A100 80 GB is 166912 B");
+        "tiles 512×512 need 393216 B of shared memory for Q, K and V, and a block's limit on A100 80 GB is "
+        "166912 B");
   CHECK(hint_of(make_account({.tiles = {512, 512}})) == "tiles 256×128 fit, with 131072 B");
-  CHECK(message_of(make_account({.tiles = {128, 128}, .shared_memory = Bytes(65536)})) ==
-        "tiles 128×128 need 98304 B of shared memory for Q, K and V, and the limit given by --sram is 65536 B");
+  CHECK(
+      message_of(make_account({.tiles = {128, 128}, .shared_memory = Bytes(65536)})) ==
+      "tiles 128×128 need 98304 B of shared memory for Q, K and V, and the limit given by --sram is 65536 B");
 }
 
 TEST_CASE("a given limit replaces the machine's, in both directions") {
   CHECK(tiling_text(account({.shared_memory = Bytes(65536)}).tiling) == "128×64");
   CHECK(tiling_text(account({.tiles = {512, 512}, .shared_memory = Bytes(393216)}).tiling) == "512×512");
   // FlashAttention's own figure for this chip: 192 KiB, so M = 98304 elements and Bc = ⌈98304 / 512⌉.
-  CHECK(tiling_text(account({.algorithm = Algorithm::flash1, .shared_memory = Bytes(192 * 1024)}).tiling) == "128×192");
+  CHECK(tiling_text(account({.algorithm = Algorithm::flash1, .shared_memory = Bytes(192 * 1024)}).tiling) ==
+        "128×192");
 }
 
 TEST_CASE("a count that leaves 64 bits is an error, at once, for every algorithm") {
@@ -60,7 +63,8 @@ TEST_CASE("a count that leaves 64 bits is an error, at once, for every algorithm
       CHECK(hint_of(report) == "lower --seq, --kv-seq, --batch, --heads or --head-dim, or the tiles");
     }
   }
-  CHECK(message_of(make_account({.batch = kLargest, .heads = kLargest, .seq = 1, .head_dim = 1})).starts_with("a count of"));
+  CHECK(message_of(make_account({.batch = kLargest, .heads = kLargest, .seq = 1, .head_dim = 1}))
+            .starts_with("a count of"));
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::milliseconds(400));  // 50 each
 }
 
@@ -78,10 +82,15 @@ TEST_CASE("an account of 2^40 queries on few keys is exact, and takes no time") 
 template <class Look>
 void for_huge_accounts(Look look) {
   for (const AlgorithmFacts& facts : kAlgorithms) {
-    for (const std::int64_t tile : {std::int64_t{1}, std::int64_t{1} << 20, std::int64_t{1} << 30, kLargest}) {
+    for (const std::int64_t tile :
+         {std::int64_t{1}, std::int64_t{1} << 20, std::int64_t{1} << 30, kLargest}) {
       for (const std::int64_t seq : {std::int64_t{1}, std::int64_t{1} << 28, std::int64_t{1} << 30}) {
-        const auto report = make_account({.algorithm = facts.algorithm, .heads = 1, .seq = seq, .head_dim = 1,
-                                          .tiles = {tile, tile}, .shared_memory = Bytes(std::int64_t{1} << 50)});
+        const auto report = make_account({.algorithm = facts.algorithm,
+                                          .heads = 1,
+                                          .seq = seq,
+                                          .head_dim = 1,
+                                          .tiles = {tile, tile},
+                                          .shared_memory = Bytes(std::int64_t{1} << 50)});
         CAPTURE(facts.name, tile, seq);
         if (report) look(*report);
       }
@@ -115,7 +124,8 @@ TEST_CASE("what a block keeps on the chip is exact too, or the account is refuse
 
 TEST_CASE("a walk of more than a million steps is counted only where that is asked for") {
   // flash2 takes 5 steps for a query tile and 8 for a visited pair: 5·Tr + 8·Tr·Tc.
-  AccountRequest request{.heads = 1, .seq = 400, .kv_seq = 312, .head_dim = 1, .causal = false, .tiles = {1, 1}};
+  AccountRequest request{
+      .heads = 1, .seq = 400, .kv_seq = 312, .head_dim = 1, .causal = false, .tiles = {1, 1}};
   AccountReport short_walk = account(request);  // 5·400 + 8·400·312 = 1 000 400
   CHECK(short_walk.tally().steps == Count(1'000'400));
   CHECK_FALSE(short_walk.counted);
@@ -150,9 +160,9 @@ TEST_CASE("a walk of exactly a million steps is counted") {
 
 TEST_CASE("a long count tells how far it is, from 0 to 1 and never back") {
   std::vector<double> told;
-  const AccountReport report = account({.heads = 1, .seq = 512, .head_dim = 1, .causal = false, .tiles = {1, 1},
-                                        .count_always = true},
-                                       [&](double done) { told.push_back(done); });
+  const AccountReport report =
+      account({.heads = 1, .seq = 512, .head_dim = 1, .causal = false, .tiles = {1, 1}, .count_always = true},
+              [&](double done) { told.push_back(done); });
   CHECK(report.predicted_equals_counted() == true);
   REQUIRE(told.size() >= 2);
   CHECK(told.front() > 0);
@@ -164,8 +174,8 @@ TEST_CASE("inputs and peak together fit the memory to the byte") {
   const test::TemporaryFolder folder;
   auto file = nlohmann::json::parse(find_data("GPU", "machines", "a100").value().text);
   for (const AlgorithmFacts& facts : kAlgorithms) {
-    AccountRequest request{.algorithm = facts.algorithm, .batch = 2, .heads = 4, .kv_heads = 2, .seq = 100,
-                           .head_dim = 16};
+    AccountRequest request{
+        .algorithm = facts.algorithm, .batch = 2, .heads = 4, .kv_heads = 2, .seq = 100, .head_dim = 16};
     const AccountReport report = account(request);
     // Q for 4 heads, K and V for 2, in fp16, and what the algorithm allocates.
     const Bytes inputs(2 * (4 + 2 + 2) * 100 * 16 * 2);
@@ -186,7 +196,11 @@ TEST_CASE("at N 131072 the score matrix of standard doesn't fit an A100 and flas
 
 TEST_CASE("beside every account stands what standard does on the same problem") {
   for (const AlgorithmFacts& facts : kAlgorithms) {
-    const AccountRequest request{.algorithm = facts.algorithm, .batch = 3, .heads = 4, .seq = 70, .kv_seq = 90,
+    const AccountRequest request{.algorithm = facts.algorithm,
+                                 .batch = 3,
+                                 .heads = 4,
+                                 .seq = 70,
+                                 .kv_seq = 90,
                                  .dtype = NumberType::fp32};
     AccountRequest same = request;
     same.algorithm = Algorithm::standard;
@@ -225,7 +239,8 @@ TEST_CASE("the intensity is exact FLOPs for each byte of HBM traffic") {
 TEST_CASE("every kernel of the account has its occupancy, in order") {
   const auto names = [](Algorithm algorithm) {
     std::string text;
-    for (const Occupancy& kernel : account({.algorithm = algorithm, .seq = 64}).kernels) text += kernel.kernel + " ";
+    for (const Occupancy& kernel : account({.algorithm = algorithm, .seq = 64}).kernels)
+      text += kernel.kernel + " ";
     return text;
   };
   CHECK(names(Algorithm::standard) == "scores softmax output ");

@@ -63,7 +63,8 @@ TEST_CASE("standard moves 16.25 GiB: the score matrix 16 GiB, Q, K, V and O 256 
   CHECK(size_text(report.hbm_bytes()) == "16.3 GiB");
   CHECK(total_of(report, Operand::S) + total_of(report, Operand::P) == Bytes(16 * kGiB));
   CHECK(total_of(report, Operand::Q) + total_of(report, Operand::K) + total_of(report, Operand::V) +
-            total_of(report, Operand::O) == Bytes(256 * kMiB));
+            total_of(report, Operand::O) ==
+        Bytes(256 * kMiB));
 }
 
 TEST_CASE("standard keeps 4 GiB, 128 MiB a head of 67 108 864 entries") {
