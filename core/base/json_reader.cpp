@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/base/nearest.hpp"
 #include "core/base/parse.hpp"
@@ -164,6 +165,24 @@ Outcome JsonReader::finish() {
     return Error{fmt::format("unknown key {}", path_of(key)), unknown_name("key", key, known).hint};
   }
   return error_;
+}
+
+Result<InputObject> input_of(const json& parsed, const std::string& source,
+                             std::initializer_list<std::string_view> schemas) {
+  if (!parsed.is_object() || !parsed.contains("input")) return InputObject{&parsed, source + ": "};
+  JsonReader reader(parsed, source + ": ");
+  const auto schema = reader.text("schema");
+  if (schema && std::find(schemas.begin(), schemas.end(), *schema) == schemas.end()) {
+    reader.fail({fmt::format("{} must be \"{}\", not \"{}\"", reader.path_of("schema"),
+                             fmt::join(schemas, "\" or \""), *schema),
+                 ""});
+  }
+  reader.value("result");
+  const json* input = reader.object("input");
+  if (auto error = reader.finish()) return *error;
+  if (input == nullptr)
+    return Error{fmt::format("{} must be an object, not null", reader.path_of("input")), ""};
+  return InputObject{input, reader.path_of("input")};
 }
 
 std::optional<double> json_number(const json& value) {

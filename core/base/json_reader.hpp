@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <set>
 #include <string>
@@ -52,6 +53,16 @@ class JsonReader {
   std::set<std::string> asked_;
   Outcome error_;
 };
+
+/// The `input` of a result that we wrote, or the whole of a JSON that is such an input itself; `path` is
+/// what a reader of it calls it. Errors: a schema other than `schema`, and keys beside schema, input and
+/// result.
+struct InputObject {
+  const nlohmann::json* object = nullptr;
+  std::string path;
+};
+Result<InputObject> input_of(const nlohmann::json& parsed, const std::string& source,
+                             std::initializer_list<std::string_view> schemas);
 
 /// A number as our JSON writes it: a number, or "NaN", "Infinity", "-Infinity".
 std::optional<double> json_number(const nlohmann::json& value);

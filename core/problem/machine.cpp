@@ -100,12 +100,16 @@ Result<Machine> read_machine(const NamedText& data) {
 Result<Machine> find_machine(const std::string& name_or_path) {
   const auto data = find_data("GPU", kFolder, name_or_path);
   if (data) return read_machine(*data);
+  if (is_path(name_or_path)) return data.error();
+  std::vector<std::string> known;
   for (Machine& machine : built_in_machines()) {
+    known.push_back(machine.name);
     for (const std::string& alias : machine.aliases) {
       if (alias == name_or_path) return std::move(machine);
+      known.push_back(alias);
     }
   }
-  return data.error();
+  return unknown_name("GPU", name_or_path, known);
 }
 
 std::vector<Machine> built_in_machines() {

@@ -96,9 +96,9 @@ Result<ReplayReport> repeat_replay(std::string_view text, const std::string& sou
                                    const ReplayRequest& over) {
   const auto parsed = parse_json(text, source);
   if (!parsed) return parsed.error();
-  const bool whole_report = parsed->is_object() && parsed->contains("input");
-  JsonReader reader(whole_report ? (*parsed)["input"] : *parsed,
-                    source + ": " + (whole_report ? "input" : ""));
+  const auto input = input_of(*parsed, source, {"flashsim.replay/1"});
+  if (!input) return input.error();
+  JsonReader reader(*input->object, input->path);
   ReplayRequest request = over;
   if (const auto name = reader.text("algorithm")) {
     const auto algorithm = algorithm_named(*name);

@@ -64,9 +64,9 @@ Result<Problem> resolve_problem(const AccountRequest& request) {
 Result<AccountRequest> read_request(std::string_view text, const std::string& source) {
   const auto parsed = parse_json(text, source);
   if (!parsed) return parsed.error();
-  const bool whole_report = parsed->is_object() && parsed->contains("input");
-  JsonReader reader(whole_report ? (*parsed)["input"] : *parsed,
-                    source + ": " + (whole_report ? "input" : ""));
+  const auto input = input_of(*parsed, source, {"flashsim.account/1", "flashsim.compare/1"});
+  if (!input) return input.error();
+  JsonReader reader(*input->object, input->path);
   AccountRequest request;
   request.algorithm = named<Algorithm>(reader, "algorithm", algorithm_named);
   if (const auto pass = reader.text("pass"); pass && *pass != "forward") {

@@ -29,8 +29,9 @@ std::size_t depth_of(const json& value) {
 }
 
 /// Fills `out` from lists of `lengths[level]` elements; the first that is otherwise becomes the error.
-Outcome flatten(const json& value, const std::string& path, const std::array<std::size_t, kMostDimensions>& lengths,
-                std::size_t level, std::vector<double>& out) {
+Outcome flatten(const json& value, const std::string& path,
+                const std::array<std::size_t, kMostDimensions>& lengths, std::size_t level,
+                std::vector<double>& out) {
   if (level == lengths.size()) {
     const auto number = json_number(value);
     if (!number) return Error{fmt::format("{} must be a number, not {}", path, short_json(value)), ""};
