@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/account/closed_form/visited.hpp"
 #include "core/base/quantity_text.hpp"
 
 namespace flashsim {
@@ -156,21 +157,28 @@ FactsBlock score_matrix_facts(const AccountReport& r) {
 
 std::vector<std::string> legend(const AccountReport& r) {
   const Problem& p = r.problem;
-  return {fmt::format("e = {} and a = {}: bytes of an element in storage ({}) and in accumulation ({})",
-                      size_of(p.storage), size_of(p.accumulation()), name_of(p.storage),
-                      name_of(p.accumulation())),
-          fmt::format("Tr = ⌈N/Br⌉ and Tc = ⌈Nkv/Bc⌉: query and key tiles; Br = {}, Bc = {}",
-                      r.tiling.query_rows, r.tiling.key_rows),
-          "Σ: over the visited tile pairs of one head, with rows and keys the valid ones of a tile; Σmasked: "
-          "over those",
-          "   that hold a masked pair (standard and eager: over all pairs of the grid that do)",
-          "A figure with several lines is their sum"};
+  const Visited sums = visited_sums(p, r.tiling);
+  return {
+      fmt::format("e = {} and a = {}: bytes of an element in storage ({}) and in accumulation ({})",
+                  size_of(p.storage), size_of(p.accumulation()), name_of(p.storage),
+                  name_of(p.accumulation())),
+      fmt::format("Tr = ⌈N/Br⌉ and Tc = ⌈Nkv/Bc⌉: query and key tiles; Br = {}, Bc = {}", r.tiling.query_rows,
+                  r.tiling.key_rows),
+      fmt::format(
+          "Σ: over the visited tile pairs of one head, {} of {}, with rows and keys the valid ones of a tile",
+          grouped(sums.visited.pairs.value()), grouped(sums.all.pairs.value())),
+      "Σmasked: over those that hold a masked pair (standard and eager: over all pairs of the grid that do)",
+      "A figure with several lines is their sum"};
 }
 
 void add_explanations(const AccountReport& r, Document& document) {
-  TableBlock table{.heading = "Figure", .columns = {"formula", "numbers", "value"}, .left = {1, 2}};
-  for (const Explanation& e : explanations_of(r)) {
-    table.rows.push_back({e.figure, e.symbols, e.numbers, grouped(e.value.value())});
+  TableBlock table{
+      .heading = "Figure", .columns = {"value", "formula, and the numbers put into it"}, .left = {2}};
+  for (const ExplainedFigure& e : explanations_of(r)) {
+    const auto* whole = std::get_if<std::int64_t>(&e.value);
+    table.rows.push_back({e.figure,
+                          whole != nullptr ? grouped(*whole) : three_digits(std::get<double>(e.value)),
+                          fmt::format("{} = {}", e.symbols, e.numbers)});
   }
   document.emplace_back(std::move(table));
   document.emplace_back(LinesBlock{legend(r)});
@@ -294,7 +302,7 @@ CsvTable account_csv(const AccountReport& report, bool explain) {
   const auto equal = r.predicted_equals_counted();
   add("check", "predicted_equals_counted", "", equal ? (*equal ? "true" : "false") : "");
   if (explain) {
-    for (const Explanation& e : explanations_of(r)) add("formula", e.figure, e.symbols, e.numbers);
+    for (const ExplainedFigure& e : explanations_of(r)) add("formula", e.figure, e.symbols, e.numbers);
   }
   return table;
 }

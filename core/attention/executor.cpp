@@ -171,7 +171,7 @@ void Executor<T>::step(const Step& step) {
       o_is_normalised_ = false;
       break;
     case Operation::accumulate:
-      tile_accumulate<T>(problem_, step, tile_of(p_tile_, step), top(v_tile_, step.keys.size()),
+      tile_accumulate<T>(tile_of(p_tile_, step), top(v_tile_, step.keys.size()),
                          top(o_tile_, step.rows.size()));
       break;
     case Operation::finish:
@@ -199,7 +199,8 @@ NumberMatrix Executor<T>::read(ChipValue value) const {
   const auto matrix = [](MatrixView<const T> view) {
     NumberMatrix numbers{.rows = view.rows, .columns = view.columns};
     for (std::int64_t r = 0; r < view.rows; ++r) {
-      for (std::int64_t c = 0; c < view.columns; ++c) numbers.numbers.push_back(view(r, c));
+      // A weight of −0 is shown as what it is worth.
+      for (std::int64_t c = 0; c < view.columns; ++c) numbers.numbers.push_back(view(r, c) + T(0));
     }
     return numbers;
   };

@@ -4,8 +4,9 @@
 // m = −∞ means that no score above −∞ has been seen. With the maximum switched off m is 0 from the first
 // score on, which makes p = exp(s) and r = 1 without another word.
 //
-// Conventions: a masked pair is skipped, not multiplied by zero, so that a NaN behind the mask stays
-// there; a row without a visible score gives O = 0 and L = −∞.
+// Conventions: a key that is masked, by the mask or by a score of −∞, is skipped and not multiplied by
+// zero, so that a NaN behind the mask stays there; its weight is −0, which no exponential gives. A row
+// without a score above −∞ gives O = 0 and L = −∞.
 #pragma once
 
 #include <algorithm>
@@ -23,6 +24,21 @@ namespace flashsim {
 
 template <class T>
 inline constexpr T kMinusInfinity = -std::numeric_limits<T>::infinity();
+
+/// The weight of a key that takes no part: zero to every sum, and told from an exponential that became 0.
+template <class T>
+inline constexpr T kNoWeight = T(-0.0);
+
+template <class T>
+bool takes_part(T weight) {
+  return weight != T(0) || !std::signbit(weight);
+}
+
+/// exp(s − subtracted), or no weight where s is −∞.
+template <class T>
+T weight_of(T s, T subtracted) {
+  return s == kMinusInfinity<T> ? kNoWeight<T> : std::exp(s - subtracted);
+}
 
 /// The statistics of the rows of one query tile.
 template <class T>
@@ -86,7 +102,7 @@ void tile_online_softmax(MatrixView<const T> s, Switches switches, MatrixView<T>
     const T subtracted = reference(rows.m[at]);
     T sum = 0;
     for (std::int64_t c = 0; c < s.columns; ++c) {
-      p(r, c) = std::exp(s(r, c) - subtracted);
+      p(r, c) = weight_of(s(r, c), subtracted);
       sum += p(r, c);
     }
     rows.row_sum[at] = sum;
@@ -107,13 +123,12 @@ void tile_rescale(Switches switches, bool normalised, MatrixView<T> o, RowStatis
   }
 }
 
-/// O ← O + p v over the visible keys. p: [rows, keys], v: [keys, d], o: [rows, d].
+/// O ← O + p v over the keys that take part. p: [rows, keys], v: [keys, d], o: [rows, d].
 template <class T>
-void tile_accumulate(const Problem& problem, const Step& step, MatrixView<const T> p, MatrixView<const T> v,
-                     MatrixView<T> o) {
+void tile_accumulate(MatrixView<const T> p, MatrixView<const T> v, MatrixView<T> o) {
   for (std::int64_t r = 0; r < o.rows; ++r) {
-    const std::int64_t visible = visible_in_tile(problem, step, r);
-    for (std::int64_t c = 0; c < visible; ++c) {
+    for (std::int64_t c = 0; c < p.columns; ++c) {
+      if (!takes_part(p(r, c))) continue;
       for (std::int64_t x = 0; x < o.columns; ++x) o(r, x) += p(r, c) * v(c, x);
     }
   }
@@ -150,10 +165,10 @@ void row_softmax(MatrixView<const T> s, Switches switches, MatrixView<T> p, RowS
     const T m = next_maximum(s.row(r), s.columns, kMinusInfinity<T>, switches);
     T l = 0;
     for (std::int64_t c = 0; c < s.columns; ++c) {
-      p(r, c) = std::exp(s(r, c) - reference(m));
+      p(r, c) = weight_of(s(r, c), reference(m));
       l += p(r, c);
     }
-    for (std::int64_t c = 0; c < s.columns; ++c) p(r, c) = is_empty_row(m, l) ? T(0) : p(r, c) / l;
+    for (std::int64_t c = 0; c < s.columns; ++c) p(r, c) = is_empty_row(m, l) ? kNoWeight<T> : p(r, c) / l;
     rows.m[at] = m;
     rows.l[at] = l;
     rows.logsumexp[at] = logsumexp(m, l);

@@ -71,6 +71,8 @@ void attend_row(const Problem& problem, const Inputs<double>& inputs, std::int64
     lse(row, 0) = -std::numeric_limits<double>::infinity();
     return;
   }
+  // A score of −∞ masks its key: it has no weight, and its value is not looked at.
+  const std::vector<double> scores = weights;
   CompensatedSum total;
   for (double& weight : weights) {
     weight = std::exp(weight - maximum);
@@ -81,6 +83,7 @@ void attend_row(const Problem& problem, const Inputs<double>& inputs, std::int64
   for (std::int64_t x = 0; x < problem.head_dim; ++x) {
     CompensatedSum sum;
     for (std::size_t key = 0; key < weights.size(); ++key) {
+      if (scores[key] == -std::numeric_limits<double>::infinity()) continue;
       sum.add(weights[key] * v(static_cast<std::int64_t>(key), x));
     }
     o(row, x) = sum.value() / total.value();

@@ -21,7 +21,7 @@ struct AlgorithmFacts {
 
 inline constexpr std::array kAlgorithms{
     AlgorithmFacts{Algorithm::standard, "standard", "Standard attention",
-                   "three kernels; scale and mask fused into the softmax; S and P go through HBM", false},
+                   "three kernels, scale and mask fused into them; S and P go through HBM", false},
     AlgorithmFacts{Algorithm::eager, "eager", "Eager attention",
                    "the framework spelling: product, scale, mask, softmax, product, each a pass", false},
     AlgorithmFacts{Algorithm::flash1, "flash1", "FlashAttention",

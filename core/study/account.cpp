@@ -82,14 +82,6 @@ std::vector<TensorLine> tensor_lines(const AccountReport& report) {
   return lines;
 }
 
-std::vector<Explanation> explanations_of(const AccountReport& report) {
-  std::vector<Explanation> all = report.prediction.explanations;
-  const ProblemFlops& flops = report.flops;
-  all.push_back({"flops.paper", flops.paper.symbols(), flops.paper.numbers(), flops.paper.value()});
-  all.push_back({"flops.exact", flops.exact.symbols(), flops.exact.numbers(), flops.exact.value()});
-  return all;
-}
-
 Count score_matrix_entries(const Problem& problem) { return Count(problem.seq) * problem.kv_seq; }
 
 Bytes score_matrix_bytes(const Problem& problem) {

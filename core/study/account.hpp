@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "core/account/check.hpp"
@@ -81,8 +82,16 @@ struct TensorLine {
 /// The lines of HBM traffic that aren't empty.
 std::vector<TensorLine> tensor_lines(const AccountReport& report);
 
-/// The formula of every figure, the FLOPs of the problem among them.
-std::vector<Explanation> explanations_of(const AccountReport& report);
+/// A figure with its formula, in symbols and in numbers. A ratio has a value that isn't whole.
+struct ExplainedFigure {
+  std::string figure;  ///< "hbm.K.read_bytes"
+  std::string symbols;
+  std::string numbers;
+  std::variant<std::int64_t, double> value;
+};
+
+/// The formula of every figure: those of the closed form, and the totals, peaks and ratios made of them.
+std::vector<ExplainedFigure> explanations_of(const AccountReport& report);
 
 /// One head's score matrix.
 Count score_matrix_entries(const Problem& problem);

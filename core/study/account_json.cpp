@@ -157,9 +157,10 @@ ordered_json result_json(const AccountReport& r, bool explain) {
   result["discrepancies"] = discrepancies_json(r);
   if (explain) {
     result["explanations"] = ordered_json::array();
-    for (const Explanation& e : explanations_of(r)) {
-      result["explanations"].push_back(
-          {{"figure", e.figure}, {"formula", e.symbols}, {"numbers", e.numbers}, {"value", e.value.value()}});
+    for (const ExplainedFigure& e : explanations_of(r)) {
+      ordered_json entry{{"figure", e.figure}, {"formula", e.symbols}, {"numbers", e.numbers}};
+      std::visit([&](auto value) { entry["value"] = value; }, e.value);
+      result["explanations"].push_back(std::move(entry));
     }
   }
   return result;

@@ -13,10 +13,10 @@ namespace {
 constexpr std::int64_t kMostScores = std::int64_t{1} << 21;
 constexpr std::int64_t kMostNumbers = std::int64_t{1} << 23;
 
-Error too_large(const Scenario& scenario) {
+Error too_large(const Scenario& scenario, const char* advice) {
   return {fmt::format("{} is too large to replay step by step ({}, tiles {})", scenario.source,
                       shape_text(scenario.problem), tiling_text(scenario.tiling)),
-          "make the sequence shorter or the tiles larger, or replay one row with --row"};
+          advice};
 }
 
 template <class T>
@@ -25,7 +25,9 @@ Result<Recording> record(Algorithm algorithm, const Scenario& scenario, const In
   Recorder recorder(scenario.problem, row, kMostNumbers);
   const Outputs<T> outputs =
       attend<T>(algorithm, scenario.problem, scenario.tiling, scenario.switches, inputs, &recorder);
-  if (recorder.overflowed()) return too_large(scenario);
+  if (recorder.overflowed()) {
+    return too_large(scenario, "make the sequence shorter or the tiles larger, or replay one row with --row");
+  }
   Recording recording{.algorithm = algorithm, .frames = recorder.take_frames()};
   recording.output_error = compare(outputs.o, truth.outputs.o);
   recording.lse_error = compare(outputs.lse, truth.outputs.lse);
@@ -72,10 +74,13 @@ Result<ReplayReport> replay_of(Scenario scenario, const ReplayRequest& request) 
   ReplayReport report{.scenario = std::move(scenario)};
   if (auto error = apply(request, report)) return *error;
   const Problem& p = report.scenario.problem;
-  if (Count(p.batch) * p.heads * p.seq * p.kv_seq > Count(kMostScores)) return too_large(report.scenario);
+  if (Count(p.batch) * p.heads * p.seq * p.kv_seq > Count(kMostScores)) {
+    return too_large(report.scenario, "make the sequence shorter");
+  }
   const Inputs<double> inputs = report.scenario.tensors();
-  const auto error = report.compute == NumberType::fp64 ? play<double>(report, request.algorithm, inputs)
-                                                        : play<float>(report, request.algorithm, inputs);
+  const Algorithm algorithm = request.algorithm.value_or(Algorithm::flash2);
+  const auto error = report.compute == NumberType::fp64 ? play<double>(report, algorithm, inputs)
+                                                        : play<float>(report, algorithm, inputs);
   if (error) return *error;
   const bool right = report.within_tolerance(report.standard) && report.within_tolerance(report.tiled);
   report.verdict = right                               ? Verdict::right
@@ -100,10 +105,17 @@ Result<ReplayReport> repeat_replay(std::string_view text, const std::string& sou
   if (!input) return input.error();
   JsonReader reader(*input->object, input->path);
   ReplayRequest request = over;
-  if (const auto name = reader.text("algorithm")) {
+  if (const auto name = reader.text("algorithm"); name && !request.algorithm) {
     const auto algorithm = algorithm_named(*name);
-    if (!algorithm) return algorithm.error();
-    request.algorithm = *algorithm;
+    if (!algorithm) {
+      reader.fail({fmt::format("{}: {}", reader.path_of("algorithm"), algorithm.error().message),
+                   algorithm.error().hint});
+    } else if (!facts_of(*algorithm).tiled) {
+      reader.fail(
+          {fmt::format("{} must be a tiled algorithm, not \"{}\"", reader.path_of("algorithm"), *name), ""});
+    } else {
+      request.algorithm = *algorithm;
+    }
   }
   if (const auto name = reader.text("compute"); name && !request.compute) {
     if (*name != "fp32" && *name != "fp64") {

@@ -18,10 +18,10 @@ namespace flashsim {
 
 /// What a user changes in a scenario; what is absent stays as the scenario has it.
 struct ReplayRequest {
-  std::string scenario;  ///< a built-in name or a path
-  Algorithm algorithm = Algorithm::flash2;
-  std::optional<NumberType> compute;  ///< fp32 or fp64
-  std::optional<std::int64_t> row;    ///< this row alone is recorded
+  std::string scenario;                ///< a built-in name or a path
+  std::optional<Algorithm> algorithm;  ///< a tiled one; flash2 where absent
+  std::optional<NumberType> compute;   ///< fp32 or fp64
+  std::optional<std::int64_t> row;     ///< this row alone is recorded
   TilingRequest tiles;
   std::optional<double> magnitude;
   bool no_subtract_max = false;

@@ -113,12 +113,12 @@ class ScenarioReader {
     const auto& [q, k, v, ignored] = scenario_.inputs;
     if (k.batch() != v.batch() || k.heads() != v.heads() || k.rows() != v.rows() ||
         k.columns() != v.columns()) {
-      reader_.fail({fmt::format("{} is {} and {} is {}: they must have one shape", tensors.path_of("k"),
-                                dimensions(k), tensors.path_of("v"), dimensions(v)),
+      reader_.fail({fmt::format("{} is {} and v is {}: they must have one shape", tensors.path_of("k"),
+                                dimensions(k), dimensions(v)),
                     ""});
     } else if (q.batch() != k.batch() || q.columns() != k.columns()) {
-      reader_.fail({fmt::format("{} is {} and {} is {}: batch and head dimension must agree",
-                                tensors.path_of("q"), dimensions(q), tensors.path_of("k"), dimensions(k)),
+      reader_.fail({fmt::format("{} is {} and k is {}: batch and head dimension must agree",
+                                tensors.path_of("q"), dimensions(q), dimensions(k)),
                     ""});
     }
     told_ = {q.batch(), q.heads(), k.heads(), q.rows(), k.rows(), q.columns()};
@@ -127,13 +127,13 @@ class ScenarioReader {
   void tell_from_scores(const JsonReader& tensors) {
     const auto& [q, k, v, scores] = scenario_.inputs;
     if (scores.batch() != 1 || scores.heads() != 1 || v.batch() != 1 || v.heads() != 1) {
-      reader_.fail({fmt::format("{} and {} must be of one head: [N][Nkv] and [Nkv][d]",
-                                tensors.path_of("scores"), tensors.path_of("v")),
-                    ""});
+      reader_.fail(
+          {fmt::format("{} and v must be of one head: [N][Nkv] and [Nkv][d]", tensors.path_of("scores")),
+           ""});
     } else if (scores.columns() != v.rows()) {
-      reader_.fail({fmt::format("{} has {} keys and {} has {}", tensors.path_of("scores"), scores.columns(),
-                                tensors.path_of("v"), v.rows()),
-                    ""});
+      reader_.fail(
+          {fmt::format("{} has {} keys and v has {}", tensors.path_of("scores"), scores.columns(), v.rows()),
+           ""});
     }
     told_ = {1, 1, 1, scores.rows(), v.rows(), v.columns()};
   }

@@ -71,7 +71,8 @@ TEST_CASE("unknown names come with the nearest known one") {
         "error: unknown algorithm 'flsh'\nhint: did you mean 'flash'? known: standard, eager, flash1, "
         "flash2, flash\n");
   CHECK(refusal("--gpu h10")
-            .starts_with("error: unknown GPU 'h10'\nhint: did you mean 'h100'? known: a100, a100-80, a100-40, "));
+            .starts_with(
+                "error: unknown GPU 'h10'\nhint: did you mean 'h100'? known: a100, a100-80, a100-40, "));
   CHECK(
       refusal("--model gtp2").starts_with("error: unknown model 'gtp2'\nhint: did you mean 'gpt2'? known: "));
   CHECK(refusal("--dtype fp61").starts_with("error: unknown type 'fp61'\nhint: did you mean 'fp16'? "));

@@ -9,11 +9,11 @@
 namespace flashsim {
 namespace {
 
+using test::Given;
 using test::given_products;
 using test::given_scores;
-using test::Given;
-using test::kInfinity;
 using test::key_tile_ways;
+using test::kInfinity;
 using test::kNaN;
 using test::one_query;
 using test::unlike;
@@ -132,8 +132,8 @@ TEST_CASE("without the maximum the exponentials overflow in float32, and not in 
   struct Row {
     double score, tiled, standard, lse;
   };
-  for (const Row& row : {Row{87, 2, 2, 87 + ln2}, Row{88, kInfinity, 2, 88 + ln2}, Row{89, kNaN, kNaN, kInfinity},
-                         Row{-104, kNaN, kNaN, -kInfinity}}) {
+  for (const Row& row : {Row{87, 2, 2, 87 + ln2}, Row{88, kInfinity, 2, 88 + ln2},
+                         Row{89, kNaN, kNaN, kInfinity}, Row{-104, kNaN, kNaN, -kInfinity}}) {
     INFO("scores " << row.score);
     for (const Given& given : one_query({row.score, row.score}, {1, 3})) {
       CHECK(unlike<float>(tiled_ways(), given, {row.tiled}, {row.lse}, kNoMaximum) == "");
@@ -147,7 +147,8 @@ TEST_CASE("without the maximum the exponentials overflow in float32, and not in 
 TEST_CASE("float32 isn't a shorter type in disguise") {
   const double entry = 1 + std::ldexp(1.0, -11);
   Given given;
-  given.problem = {.batch = 1, .heads = 1, .kv_heads = 1, .seq = 1, .kv_seq = 1, .head_dim = 64, .causal = false};
+  given.problem = {
+      .batch = 1, .heads = 1, .kv_heads = 1, .seq = 1, .kv_seq = 1, .head_dim = 64, .causal = false};
   given.inputs.q = given.inputs.k = given.inputs.v = test::matrix(1, 64, std::vector<double>(64, entry));
   for (const Way& way : key_tile_ways()) {
     INFO(test::text_of(way));
@@ -191,8 +192,8 @@ TEST_CASE("causal is bottom-right unless top-left is asked for") {
   for (std::size_t j = 0; j < v.size(); ++j) v[j] = static_cast<double>(j);
   Given three = given_products({0, 0, 0}, std::vector<double>(128, 0), v);
   three.problem.causal = true;
-  CHECK(unlike_in_both(key_tile_ways(), three, {62.5, 63, 63.5}, {std::log(126.0), std::log(127.0), std::log(128.0)}) ==
-        "");
+  CHECK(unlike_in_both(key_tile_ways(), three, {62.5, 63, 63.5},
+                       {std::log(126.0), std::log(127.0), std::log(128.0)}) == "");
   three.problem.alignment = CausalAlignment::top_left;
   CHECK(unlike_in_both(key_tile_ways(), three, {0, 0.5, 1}, {0, std::log(2.0), std::log(3.0)}) == "");
 
@@ -205,8 +206,10 @@ TEST_CASE("causal is bottom-right unless top-left is asked for") {
 
 TEST_CASE("grouped heads are repeated, not tiled") {
   Given given;
-  given.problem = {.batch = 1, .heads = 4, .kv_heads = 2, .seq = 1, .kv_seq = 1, .head_dim = 1, .causal = true};
-  given.inputs = {.q = Tensor4<double>(1, 4, 1, 1), .k = Tensor4<double>(1, 2, 1, 1), .v = Tensor4<double>(1, 2, 1, 1)};
+  given.problem = {
+      .batch = 1, .heads = 4, .kv_heads = 2, .seq = 1, .kv_seq = 1, .head_dim = 1, .causal = true};
+  given.inputs = {
+      .q = Tensor4<double>(1, 4, 1, 1), .k = Tensor4<double>(1, 2, 1, 1), .v = Tensor4<double>(1, 2, 1, 1)};
   given.inputs.v.data() = {0, 1};
   CHECK(unlike_in_both(key_tile_ways(), given, {0, 0, 1, 1}, {0, 0, 0, 0}) == "");
   given.problem.heads = 3;

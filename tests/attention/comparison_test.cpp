@@ -18,7 +18,8 @@ Comparison compared(std::vector<double> result, std::vector<double> truth) {
 }
 
 TEST_CASE("equal tensors differ by nothing, whatever they hold") {
-  const Comparison same = compared({1, -2, kNaN, kInfinity, -kInfinity, 0.0}, {1, -2, kNaN, kInfinity, -kInfinity, -0.0});
+  const Comparison same =
+      compared({1, -2, kNaN, kInfinity, -kInfinity, 0.0}, {1, -2, kNaN, kInfinity, -kInfinity, -0.0});
   CHECK(same.max_abs == 0);
   CHECK(same.agrees_within(0));
 }
@@ -41,7 +42,8 @@ TEST_CASE("infinity against anything else is infinitely wrong") {
 
 TEST_CASE("NaN against a number is the worst error there is") {
   for (const double other : {0.0, kInfinity, -kInfinity}) {
-    for (const auto& found : {compared({100, 0, kNaN, 7}, {0, 0, other, 7}), compared({100, 0, other, 7}, {0, 0, kNaN, 7})}) {
+    for (const auto& found :
+         {compared({100, 0, kNaN, 7}, {0, 0, other, 7}), compared({100, 0, other, 7}, {0, 0, kNaN, 7})}) {
       CHECK(std::isnan(found.max_abs));
       CHECK(found.at.row == 2);
       CHECK_FALSE(found.agrees_within(1e308));
@@ -85,8 +87,17 @@ TEST_CASE("the tolerance is the documented bound") {
 TEST_CASE("the truth knows the largest score and the largest value that are visible and finite") {
   // |scale| · Σ|q·k| over the pairs that are seen: row 0 sees the first key alone.
   Given given;
-  given.problem = {.batch = 1, .heads = 1, .kv_heads = 1, .seq = 2, .kv_seq = 2, .head_dim = 2, .causal = true, .scale = -0.5};
-  given.inputs = {.q = matrix(2, 2, {100, -100, 1, 1}), .k = matrix(2, 2, {3, 4, 5, -6}), .v = matrix(2, 2, {1, -8, 2, kInfinity})};
+  given.problem = {.batch = 1,
+                   .heads = 1,
+                   .kv_heads = 1,
+                   .seq = 2,
+                   .kv_seq = 2,
+                   .head_dim = 2,
+                   .causal = true,
+                   .scale = -0.5};
+  given.inputs = {.q = matrix(2, 2, {100, -100, 1, 1}),
+                  .k = matrix(2, 2, {3, 4, 5, -6}),
+                  .v = matrix(2, 2, {1, -8, 2, kInfinity})};
   const Truth products = truth_of(given.problem, given.inputs);
   CHECK(products.largest_score == 0.5 * (300 + 400));
   CHECK(products.largest_value == 8);
@@ -102,8 +113,16 @@ TEST_CASE("the truth's sums lose nothing that plain sums would") {
 
   // Q Kᵀ: the same, and L is the score.
   Given score;
-  score.problem = {.batch = 1, .heads = 1, .kv_heads = 1, .seq = 1, .kv_seq = 1, .head_dim = 3, .causal = false, .scale = 1};
-  score.inputs = {.q = matrix(1, 3, {1, 1, 1}), .k = matrix(1, 3, {1e16, 1, -1e16}), .v = matrix(1, 3, {0, 0, 0})};
+  score.problem = {.batch = 1,
+                   .heads = 1,
+                   .kv_heads = 1,
+                   .seq = 1,
+                   .kv_seq = 1,
+                   .head_dim = 3,
+                   .causal = false,
+                   .scale = 1};
+  score.inputs = {
+      .q = matrix(1, 3, {1, 1, 1}), .k = matrix(1, 3, {1e16, 1, -1e16}), .v = matrix(1, 3, {0, 0, 0})};
   CHECK(truth_of(score.problem, score.inputs).outputs.lse.data()[0] == 1);
 
   // The denominator: each term is less than half of what 1 can be moved by.

@@ -46,12 +46,19 @@ GoldenCase read_case(const std::string& name) {
   if (!text) throw std::runtime_error(text.error().message);
   const nlohmann::json json = nlohmann::json::parse(*text);
   GoldenCase golden{.name = name};
-  golden.given.problem = {.batch = json.at("batch"), .heads = json.at("heads"), .kv_heads = json.at("kv_heads"),
-                          .seq = json.at("seq_q"), .kv_seq = json.at("seq_kv"), .head_dim = json.at("head_dim"),
-                          .causal = json.at("causal"),
-                          .alignment = causal_alignment_named(json.at("causal_alignment").get<std::string>()).value(),
-                          .scale = json.at("scale").get<double>(), .storage = NumberType::fp64};
-  golden.given.inputs = {.q = tensor(folder + "q.npy"), .k = tensor(folder + "k.npy"), .v = tensor(folder + "v.npy")};
+  golden.given.problem = {
+      .batch = json.at("batch"),
+      .heads = json.at("heads"),
+      .kv_heads = json.at("kv_heads"),
+      .seq = json.at("seq_q"),
+      .kv_seq = json.at("seq_kv"),
+      .head_dim = json.at("head_dim"),
+      .causal = json.at("causal"),
+      .alignment = causal_alignment_named(json.at("causal_alignment").get<std::string>()).value(),
+      .scale = json.at("scale").get<double>(),
+      .storage = NumberType::fp64};
+  golden.given.inputs = {
+      .q = tensor(folder + "q.npy"), .k = tensor(folder + "k.npy"), .v = tensor(folder + "v.npy")};
   golden.expected = {tensor(folder + "o.npy"), tensor(folder + "lse.npy")};
   return golden;
 }
@@ -59,7 +66,8 @@ GoldenCase read_case(const std::string& name) {
 const std::vector<GoldenCase>& golden_cases() {
   static const std::vector<GoldenCase> cases = [] {
     std::vector<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(kFolder)) names.push_back(entry.path().filename());
+    for (const auto& entry : std::filesystem::directory_iterator(kFolder))
+      names.push_back(entry.path().filename());
     std::sort(names.begin(), names.end());
     std::vector<GoldenCase> all;
     for (const std::string& name : names) all.push_back(read_case(name));
@@ -156,7 +164,8 @@ std::string refusal_of(const std::string& bytes) {
 TEST_CASE("an .npy file that isn't row-major float64 of its own length is refused") {
   const std::string header = "{'descr': '<f8', 'fortran_order': False, 'shape': (2,), }";
   const auto file = [](const std::string& head, std::size_t data) {
-    return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(head.size()) + '\0' + head + std::string(data, '\0');
+    return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(head.size()) + '\0' + head +
+           std::string(data, '\0');
   };
   const auto with = [&](const std::string& from, const std::string& to) {
     std::string changed = header;

@@ -27,7 +27,9 @@ inline NpyArray parse_npy(std::string_view bytes, const std::string& source) {
   };
   constexpr std::string_view kMagic("\x93NUMPY\x01\x00", 8);
   require(bytes.substr(0, 8) == kMagic && bytes.size() >= 10, "not an .npy file of format 1.0");
-  const auto byte = [&](std::size_t at) { return static_cast<std::size_t>(static_cast<unsigned char>(bytes[at])); };
+  const auto byte = [&](std::size_t at) {
+    return static_cast<std::size_t>(static_cast<unsigned char>(bytes[at]));
+  };
   const std::size_t start = 10 + byte(8) + 256 * byte(9);
   require(bytes.size() >= start, "the header is cut short");
   const std::string_view header = bytes.substr(10, start - 10);
@@ -44,7 +46,8 @@ inline NpyArray parse_npy(std::string_view bytes, const std::string& source) {
       continue;
     }
     std::int64_t length = 0;
-    for (; at < header.size() && header[at] >= '0' && header[at] <= '9'; ++at) length = 10 * length + header[at] - '0';
+    for (; at < header.size() && header[at] >= '0' && header[at] <= '9'; ++at)
+      length = 10 * length + header[at] - '0';
     require(length > 0, "a shape that can't be read");
     array.shape.push_back(length);
     elements *= static_cast<std::size_t>(length);

@@ -57,9 +57,11 @@ std::string named(const Way& way, const std::string& what) {
 }
 
 /// Scores [N, Nkv] in one head, V [Nkv, d]: multiples of 1/64.
-Given exact_scores(RandomNumbers& random, std::int64_t n, std::int64_t nkv, std::int64_t d, double magnitude) {
+Given exact_scores(RandomNumbers& random, std::int64_t n, std::int64_t nkv, std::int64_t d,
+                   double magnitude) {
   Given given;
-  given.problem = {.batch = 1, .heads = 1, .kv_heads = 1, .seq = n, .kv_seq = nkv, .head_dim = d, .causal = false};
+  given.problem = {
+      .batch = 1, .heads = 1, .kv_heads = 1, .seq = n, .kv_seq = nkv, .head_dim = d, .causal = false};
   given.inputs = {.v = Tensor4<double>(1, 1, nkv, d), .scores = Tensor4<double>(1, 1, n, nkv)};
   for (double& value : given.inputs.v.data()) value = random.next_exact(4);
   for (double& value : given.inputs.scores.data()) value = random.next_exact(magnitude);
@@ -75,7 +77,8 @@ TEST_CASE("whatever the shape and the tiles, the result is within rounding of th
     if (i % 3 == 0) shape.problem.scale = random.next(2);
     const Given given{shape.problem, drawn_inputs(shape.problem, random, 2)};
     in_every_way(ways({shape.tiling, {128, 128}}), [&](auto type, const Way& way) {
-      failures.add(misses_of<decltype(type)>(way, given).none(), named<decltype(type)>(way, test::text_of(shape)));
+      failures.add(misses_of<decltype(type)>(way, given).none(),
+                   named<decltype(type)>(way, test::text_of(shape)));
     });
   }
   CHECK(failures.runs() == 960);
@@ -86,7 +89,8 @@ TEST_CASE("one head in the smallest tilings and the largest gives the same withi
   RandomNumbers random(7);
   Failures failures;
   for (const bool causal : {false, true}) {
-    Problem problem{.batch = 1, .heads = 1, .kv_heads = 1, .seq = 13, .kv_seq = 17, .head_dim = 5, .causal = causal};
+    Problem problem{
+        .batch = 1, .heads = 1, .kv_heads = 1, .seq = 13, .kv_seq = 17, .head_dim = 5, .causal = causal};
     const Given given{problem, drawn_inputs(problem, random, 3)};
     for (std::int64_t br = 1; br <= 14; ++br) {
       for (std::int64_t bc = 1; bc <= 18; ++bc) {
@@ -111,7 +115,8 @@ TEST_CASE("adding a constant to a row's scores leaves its output and adds the co
     std::vector<double> constants;
     for (std::int64_t row = 0; row < n; ++row) {
       constants.push_back(random.next_exact(1000));
-      for (std::int64_t key = 0; key < nkv; ++key) shifted.inputs.scores.matrix(0, 0)(row, key) += constants.back();
+      for (std::int64_t key = 0; key < nkv; ++key)
+        shifted.inputs.scores.matrix(0, 0)(row, key) += constants.back();
     }
     in_every_way(several_ways(), [&](auto type, const Way& way) {
       using T = decltype(type);
@@ -135,13 +140,19 @@ TEST_CASE("the order of the keys makes no difference beyond rounding") {
   Failures failures;
   int moved = 0;
   for (int i = 0; i < 12; ++i) {
-    Problem problem{.batch = 1, .heads = 1, .kv_heads = 1, .seq = random.from_to(1, 12),
-                    .kv_seq = random.from_to(2, 40), .head_dim = random.from_to(1, 9), .causal = false};
+    Problem problem{.batch = 1,
+                    .heads = 1,
+                    .kv_heads = 1,
+                    .seq = random.from_to(1, 12),
+                    .kv_seq = random.from_to(2, 40),
+                    .head_dim = random.from_to(1, 9),
+                    .causal = false};
     const Given given{problem, drawn_inputs(problem, random, 2)};
     std::vector<std::int64_t> order(static_cast<std::size_t>(problem.kv_seq));
     std::iota(order.begin(), order.end(), 0);
     for (std::int64_t last = problem.kv_seq - 1; last > 0; --last) {
-      std::swap(order[static_cast<std::size_t>(last)], order[static_cast<std::size_t>(random.from_to(0, last))]);
+      std::swap(order[static_cast<std::size_t>(last)],
+                order[static_cast<std::size_t>(random.from_to(0, last))]);
     }
     Given permuted = given;
     for (std::int64_t key = 0; key < problem.kv_seq; ++key) {
@@ -176,7 +187,8 @@ Given one_head(const Given& given, std::int64_t b, std::int64_t h) {
   Given one = given;
   one.problem.batch = one.problem.heads = one.problem.kv_heads = 1;
   const std::int64_t kv = h * given.problem.kv_heads / given.problem.heads;
-  one.inputs = {.q = cut(given.inputs.q, b, h), .k = cut(given.inputs.k, b, kv), .v = cut(given.inputs.v, b, kv)};
+  one.inputs = {
+      .q = cut(given.inputs.q, b, h), .k = cut(given.inputs.k, b, kv), .v = cut(given.inputs.v, b, kv)};
   return one;
 }
 
@@ -225,7 +237,8 @@ TEST_CASE("grouped heads equal repeated heads, bit for bit") {
     }
     in_every_way(several_ways(), [&](auto type, const Way& way) {
       using T = decltype(type);
-      failures.add(same_bits(attend_in<T>(way, grouped), attend_in<T>(way, repeated)), named<T>(way, "grouped"));
+      failures.add(same_bits(attend_in<T>(way, grouped), attend_in<T>(way, repeated)),
+                   named<T>(way, "grouped"));
     });
   }
   CHECK(failures.first() == "");
@@ -259,7 +272,8 @@ TEST_CASE("a visible score of NaN or +∞ makes its whole row NaN, and no other"
     const std::int64_t row = given.problem.seq - 1;
     const std::int64_t key = random.from_to(0, given.problem.kv_seq - 1);  // the last row sees them all
     if (i % 5 == 0) {
-      for (std::int64_t k = 0; k < given.problem.kv_seq; ++k) given.inputs.scores.matrix(0, 0)(row, k) = -kInfinity;
+      for (std::int64_t k = 0; k < given.problem.kv_seq; ++k)
+        given.inputs.scores.matrix(0, 0)(row, k) = -kInfinity;
     }
     Given poisoned = given;
     for (const double poison : {kNaN, kInfinity}) {
@@ -270,7 +284,8 @@ TEST_CASE("a visible score of NaN or +∞ makes its whole row NaN, and no other"
                      named<T>(way, fmt::format("{} at key {} of {}", poison, key, given.problem.kv_seq)));
       });
       const Truth truth = truth_of(poisoned.problem, poisoned.inputs);
-      failures.add(poisons_only(truth.outputs, truth_of(given.problem, given.inputs).outputs, row), "the truth");
+      failures.add(poisons_only(truth.outputs, truth_of(given.problem, given.inputs).outputs, row),
+                   "the truth");
     }
   }
   CHECK(failures.first() == "");
@@ -288,12 +303,14 @@ TEST_CASE("what stands behind the mask never shows, in scores, keys or values") 
         Given replaced = given;
         for (std::int64_t row = 0; row < n; ++row) {
           for (std::int64_t key = 0; key < nkv; ++key) {
-            if (!test::visible(given.problem, row, key)) replaced.inputs.scores.matrix(0, 0)(row, key) = hidden;
+            if (!test::visible(given.problem, row, key))
+              replaced.inputs.scores.matrix(0, 0)(row, key) = hidden;
           }
         }
         in_every_way(several_ways(), [&](auto type, const Way& way) {
           using T = decltype(type);
-          failures.add(same_bits(attend_in<T>(way, replaced), attend_in<T>(way, given)), named<T>(way, "scores"));
+          failures.add(same_bits(attend_in<T>(way, replaced), attend_in<T>(way, given)),
+                       named<T>(way, "scores"));
         });
       }
       // A key and its value: rows that see it may change, and no other.
@@ -310,7 +327,8 @@ TEST_CASE("what stands behind the mask never shows, in scores, keys or values") 
           const Outputs<T> after = attend_in<T>(way, replaced);
           for (std::int64_t row = 0; row < n; ++row) {
             const auto is = after.o.matrix(0, 0);
-            const bool nan = std::isnan(is(row, 0)) && std::isnan(is(row, 1)) && std::isnan(after.lse.data()[row]);
+            const bool nan =
+                std::isnan(is(row, 0)) && std::isnan(is(row, 1)) && std::isnan(after.lse.data()[row]);
             const bool same = same_bits(is.row(row), before.o.matrix(0, 0).row(row), 2) &&
                               same_bits(&after.lse.data()[row], &before.lse.data()[row], 1);
             failures.add(test::visible(given.problem, row, key) ? nan : same && !nan,
@@ -336,8 +354,10 @@ TEST_CASE("more queries than keys leave the first rows empty, and those alone") 
         for (std::int64_t row = 0; row < 12; ++row) {
           const T* o = got.o.matrix(0, h).row(row);
           const T lse = got.lse.matrix(0, h)(row, 0);
-          const bool empty = o[0] == 0 && o[1] == 0 && o[2] == 0 && lse == -std::numeric_limits<T>::infinity();
-          failures.add(row < 12 - nkv ? empty : !empty && std::isfinite(lse), named<T>(way, fmt::format("row {}", row)));
+          const bool empty =
+              o[0] == 0 && o[1] == 0 && o[2] == 0 && lse == -std::numeric_limits<T>::infinity();
+          failures.add(row < 12 - nkv ? empty : !empty && std::isfinite(lse),
+                       named<T>(way, fmt::format("row {}", row)));
         }
       }
     });
@@ -356,7 +376,8 @@ TEST_CASE("without rescaling the result is right where no tile raises the maximu
       std::swap(*std::max_element(scores, scores + 24), scores[0]);
     }
     in_every_way(several_ways(), [&](auto type, const Way& way) {
-      failures.add(misses_of<decltype(type)>(way, given, kNoRescale).none(), named<decltype(type)>(way, "falling"));
+      failures.add(misses_of<decltype(type)>(way, given, kNoRescale).none(),
+                   named<decltype(type)>(way, "falling"));
     });
   }
   CHECK(failures.first() == "");
@@ -367,7 +388,8 @@ TEST_CASE("without rescaling the result is right where no tile raises the maximu
 struct Unrescaled {
   double o = 0, lse = 0;
 };
-Unrescaled unrescaled_row(const std::vector<double>& scores, const std::vector<double>& v, std::size_t width) {
+Unrescaled unrescaled_row(const std::vector<double>& scores, const std::vector<double>& v,
+                          std::size_t width) {
   double m = -kInfinity, sum = 0, l = 0;
   for (std::size_t begin = 0; begin < scores.size(); begin += width) {
     const std::size_t end = std::min(begin + width, scores.size());
@@ -438,7 +460,8 @@ TEST_CASE("an observer is told every head in order, and changes nothing") {
     Watcher watcher;
     const auto watched = attend<double>(way.algorithm, problem, way.tiling, {}, inputs, &watcher);
     CHECK(same_bits(watched, attend<double>(way.algorithm, problem, way.tiling, {}, inputs)));
-    CHECK(watcher.heads == std::vector<std::pair<std::int64_t, std::int64_t>>{{0, 0}, {0, 1}, {1, 0}, {1, 1}});
+    CHECK(watcher.heads ==
+          std::vector<std::pair<std::int64_t, std::int64_t>>{{0, 0}, {0, 1}, {1, 0}, {1, 1}});
     CHECK(watcher.steps > 0);
     CHECK(watcher.steps % 4 == 0);
   }

@@ -72,8 +72,14 @@ inline Tensor4<double> matrix(std::int64_t rows, std::int64_t columns, std::vect
 /// Scores [N, Nkv] as they are, and V [Nkv, 1].
 inline Given given_scores(std::int64_t rows, std::vector<double> scores, std::vector<double> v) {
   const auto keys = static_cast<std::int64_t>(v.size());
-  return {.problem = {.batch = 1, .heads = 1, .kv_heads = 1, .seq = rows, .kv_seq = keys, .head_dim = 1,
-                      .causal = false, .storage = NumberType::fp64},
+  return {.problem = {.batch = 1,
+                      .heads = 1,
+                      .kv_heads = 1,
+                      .seq = rows,
+                      .kv_seq = keys,
+                      .head_dim = 1,
+                      .causal = false,
+                      .storage = NumberType::fp64},
           .inputs = {.v = matrix(keys, 1, std::move(v)), .scores = matrix(rows, keys, std::move(scores))}};
 }
 
@@ -81,9 +87,17 @@ inline Given given_scores(std::int64_t rows, std::vector<double> scores, std::ve
 inline Given given_products(std::vector<double> q, std::vector<double> k, std::vector<double> v) {
   const auto rows = static_cast<std::int64_t>(q.size());
   const auto keys = static_cast<std::int64_t>(v.size());
-  return {.problem = {.batch = 1, .heads = 1, .kv_heads = 1, .seq = rows, .kv_seq = keys, .head_dim = 1,
-                      .causal = false, .scale = 1, .storage = NumberType::fp64},
-          .inputs = {.q = matrix(rows, 1, std::move(q)), .k = matrix(keys, 1, std::move(k)),
+  return {.problem = {.batch = 1,
+                      .heads = 1,
+                      .kv_heads = 1,
+                      .seq = rows,
+                      .kv_seq = keys,
+                      .head_dim = 1,
+                      .causal = false,
+                      .scale = 1,
+                      .storage = NumberType::fp64},
+          .inputs = {.q = matrix(rows, 1, std::move(q)),
+                     .k = matrix(keys, 1, std::move(k)),
                      .v = matrix(keys, 1, std::move(v))}};
 }
 
@@ -103,7 +117,8 @@ Outputs<T> attend_in(const Way& way, const Given& given, Switches switches = {})
 template <class T>
 std::string first_few(const std::vector<T>& numbers) {
   const std::size_t shown = std::min<std::size_t>(numbers.size(), 8);
-  return fmt::format("[{}{}]", fmt::join(numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
+  return fmt::format("[{}{}]",
+                     fmt::join(numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
                      shown < numbers.size() ? ", …" : "");
 }
 
@@ -130,7 +145,8 @@ std::string unlike(const Outputs<T>& got, const std::vector<double>& o, const st
   };
   std::string text;
   if (differ(got.o, o)) text += fmt::format("O is {}, not {}. ", first_few(got.o.data()), first_few(o));
-  if (differ(got.lse, lse)) text += fmt::format("L is {}, not {}. ", first_few(got.lse.data()), first_few(lse));
+  if (differ(got.lse, lse))
+    text += fmt::format("L is {}, not {}. ", first_few(got.lse.data()), first_few(lse));
   return text;
 }
 
@@ -147,8 +163,9 @@ std::string unlike(const std::vector<Way>& all, const Given& given, const std::v
 }
 
 /// The same in float and in double.
-inline std::string unlike_in_both(const std::vector<Way>& all, const Given& given, const std::vector<double>& o,
-                                  const std::vector<double>& lse, Switches switches = {}, double roundings = 8) {
+inline std::string unlike_in_both(const std::vector<Way>& all, const Given& given,
+                                  const std::vector<double>& o, const std::vector<double>& lse,
+                                  Switches switches = {}, double roundings = 8) {
   return unlike<float>(all, given, o, lse, switches, roundings) +
          unlike<double>(all, given, o, lse, switches, roundings);
 }
@@ -176,7 +193,9 @@ class RandomNumbers {
  public:
   explicit RandomNumbers(std::uint64_t seed) : engine_(seed) {}
 
-  double next(double magnitude) { return magnitude * (2 * (static_cast<double>(engine_() >> 11) * 0x1p-53) - 1); }
+  double next(double magnitude) {
+    return magnitude * (2 * (static_cast<double>(engine_() >> 11) * 0x1p-53) - 1);
+  }
   std::int64_t from_to(std::int64_t least, std::int64_t most) {
     return least + static_cast<std::int64_t>(engine_() % static_cast<std::uint64_t>(most - least + 1));
   }

@@ -145,7 +145,8 @@ TEST_CASE("an unknown GPU is told with the nearest name") {
   const auto found = find_machine("h20O");
   CHECK(message_of(found) == "unknown GPU 'h20O'");
   CHECK(hint_of(found) ==
-        "did you mean 'h200'? known: a100, a100-80, a100-40, b200, h100, h200, l4, l40s, mi300x, rtx-4090, rtx-5090, "
+        "did you mean 'h200'? known: a100, a100-80, a100-40, b200, h100, h200, l4, l40s, mi300x, rtx-4090, "
+        "rtx-5090, "
         "t4, v100");
 }
 

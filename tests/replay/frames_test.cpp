@@ -32,10 +32,12 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 using Numbers = std::vector<double>;
 
 /// The frame of `operation` on a pair of tiles. Steps on whole rows have no key tile: −1.
-const Frame& frame_of(const Recording& recording, Operation operation, std::int64_t query_tile, std::int64_t key_tile) {
+const Frame& frame_of(const Recording& recording, Operation operation, std::int64_t query_tile,
+                      std::int64_t key_tile) {
   for (const Frame& frame : recording.frames) {
     const Step& step = frame.step;
-    if (step.operation == operation && step.query_tile == query_tile && step.key_tile == key_tile) return frame;
+    if (step.operation == operation && step.query_tile == query_tile && step.key_tile == key_tile)
+      return frame;
   }
   FAIL("no " << name_of(operation) << " on " << query_tile << ", " << key_tile);
   return recording.frames.front();
@@ -152,7 +154,10 @@ TEST_CASE("without rescaling the early weights are too large by e to the rise of
 }
 
 ReplayRequest break_it(std::int64_t width, double magnitude, NumberType compute, Algorithm algorithm) {
-  return {.scenario = "break-it", .algorithm = algorithm, .compute = compute, .tiles = {.key_rows = width},
+  return {.scenario = "break-it",
+          .algorithm = algorithm,
+          .compute = compute,
+          .tiles = {.key_rows = width},
           .magnitude = magnitude};
 }
 
@@ -225,13 +230,15 @@ TEST_CASE("break it: without the maximum nothing changes until the exponentials 
 
 std::string three_tokens_with(const std::string& third_key) {
   return R"({"schema": "flashsim.scenario/1", "title": "copy", "problem": {"causal": true, "dtype": "fp64"},
-    "tensors": {"q": [[1, 0], [1, 0], [1, 0]], "k": [[0, 0], [0, 0], )" + third_key + R"(],
+    "tensors": {"q": [[1, 0], [1, 0], [1, 0]], "k": [[0, 0], [0, 0], )" +
+         third_key + R"(],
     "v": [[10, 0], [0, 20], [30, 30]]}, "tiling": {"query_rows": 1, "key_rows": 2}})";
 }
 
 TEST_CASE("a replay comes from its numbers: a copy with another score has other frames") {
   const ReplayReport level = replayed_text(three_tokens_with("[0, 0]"));
-  const ReplayReport raised = replayed_text(three_tokens_with("[2.8284271247461903, 0]"));  // 2 · √2, scaled to 2
+  const ReplayReport raised =
+      replayed_text(three_tokens_with("[2.8284271247461903, 0]"));  // 2 · √2, scaled to 2
   CHECK_FALSE(same_frames(level.tiled, raised.tiled));
   CHECK(near(after(level.tiled, Operation::rescale, 2, 1, ChipValue::r), {1}, 0));
   CHECK(near(after(raised.tiled, Operation::scores, 2, 1, ChipValue::S), {2}, 1e-15));
@@ -239,7 +246,8 @@ TEST_CASE("a replay comes from its numbers: a copy with another score has other 
   const double r = std::exp(-2.0);
   CHECK(near(after(raised.tiled, Operation::rescale, 2, 1, ChipValue::r), {r}, 1e-15));
   CHECK(near(after(raised.tiled, Operation::rescale, 2, 1, ChipValue::l), {2 * r + 1}, 1e-15));
-  CHECK(near(after(raised.tiled, Operation::accumulate, 2, 1, ChipValue::O), {10 * r + 30, 20 * r + 30}, 1e-14));
+  CHECK(near(after(raised.tiled, Operation::accumulate, 2, 1, ChipValue::O), {10 * r + 30, 20 * r + 30},
+             1e-14));
   // Rows that don't see the third key don't change.
   CHECK(after(raised.tiled, Operation::store, 1, -1, ChipValue::O) == Numbers{5, 10});
 }
@@ -250,8 +258,11 @@ std::vector<Scenario> random_scenarios(int count, std::uint64_t seed) {
   std::vector<Scenario> scenarios;
   for (int i = 0; i < count; ++i) {
     const test::Shape shape = shapes.next(12);
-    Scenario scenario{.source = "random", .title = test::text_of(shape), .problem = shape.problem,
-                      .random = RandomTensors{seed + static_cast<std::uint64_t>(i), 2}, .tiling = shape.tiling};
+    Scenario scenario{.source = "random",
+                      .title = test::text_of(shape),
+                      .problem = shape.problem,
+                      .random = RandomTensors{seed + static_cast<std::uint64_t>(i), 2},
+                      .tiling = shape.tiling};
     scenario.problem.storage = i % 2 == 0 ? NumberType::fp64 : NumberType::fp32;
     scenarios.push_back(std::move(scenario));
   }
@@ -269,8 +280,10 @@ std::string words(const Frame& frame) {
 
 /// Tile (i, j) holds a pair that is visible, pair by pair.
 bool visited(const Problem& problem, Tiling tiling, std::int64_t i, std::int64_t j) {
-  for (std::int64_t row = i * tiling.query_rows; row < std::min((i + 1) * tiling.query_rows, problem.seq); ++row) {
-    for (std::int64_t key = j * tiling.key_rows; key < std::min((j + 1) * tiling.key_rows, problem.kv_seq); ++key) {
+  for (std::int64_t row = i * tiling.query_rows; row < std::min((i + 1) * tiling.query_rows, problem.seq);
+       ++row) {
+    for (std::int64_t key = j * tiling.key_rows; key < std::min((j + 1) * tiling.key_rows, problem.kv_seq);
+         ++key) {
       if (test::visible(problem, row, key)) return true;
     }
   }
@@ -283,7 +296,9 @@ std::vector<std::string> expected_words(Algorithm algorithm, const Scenario& sce
   const std::int64_t query_tiles = (p.seq + scenario.tiling.query_rows - 1) / scenario.tiling.query_rows;
   const std::int64_t key_tiles = (p.kv_seq + scenario.tiling.key_rows - 1) / scenario.tiling.key_rows;
   std::vector<std::string> expected;
-  const auto add = [&](std::initializer_list<const char*> all) { expected.insert(expected.end(), all.begin(), all.end()); };
+  const auto add = [&](std::initializer_list<const char*> all) {
+    expected.insert(expected.end(), all.begin(), all.end());
+  };
   for (std::int64_t head = 0; head < p.batch * p.heads; ++head) {
     if (algorithm == Algorithm::flash2) {
       for (std::int64_t i = 0; i < query_tiles; ++i) {
@@ -305,8 +320,8 @@ std::vector<std::string> expected_words(Algorithm algorithm, const Scenario& sce
         expected.push_back(fmt::format("/ {} {}", i, j));
         if (!loaded) add({"load K", "load V"});
         loaded = true;
-        add({"load Q", "load O", "load l", "load m", "scores", "mask", "online_softmax", "rescale", "accumulate",
-             "finish", "store O", "store l", "store m", "discard"});
+        add({"load Q", "load O", "load l", "load m", "scores", "mask", "online_softmax", "rescale",
+             "accumulate", "finish", "store O", "store l", "store m", "discard"});
       }
     }
   }
@@ -347,7 +362,8 @@ TEST_CASE("every frame shows what its step leaves, in the shape of its tile") {
       {Operation::mask, {ChipValue::S}},
       {Operation::softmax, {ChipValue::P}},
       {Operation::online_softmax, {ChipValue::m_before, ChipValue::m, ChipValue::P, ChipValue::row_sum}},
-      {Operation::rescale, {ChipValue::r, ChipValue::l_before, ChipValue::row_sum, ChipValue::l, ChipValue::O}},
+      {Operation::rescale,
+       {ChipValue::r, ChipValue::l_before, ChipValue::row_sum, ChipValue::l, ChipValue::O}},
       {Operation::accumulate, {ChipValue::O}},
       {Operation::finish, {ChipValue::O, ChipValue::l, ChipValue::L}},
       {Operation::discard, {}},
@@ -375,8 +391,9 @@ TEST_CASE("every frame shows what its step leaves, in the shape of its tile") {
             }
           }
           const auto expected = shown.find(frame.step.operation);
-          const bool right = expected != shown.end() ? names == expected->second
-                                                     : names.size() == 1 && name_of(names[0]) == name_of(frame.step.operand);
+          const bool right = expected != shown.end()
+                                 ? names == expected->second
+                                 : names.size() == 1 && name_of(names[0]) == name_of(frame.step.operand);
           if (!right) wrong = words(frame);
         }
       }
@@ -391,7 +408,9 @@ std::string first_contradiction(const ReplayReport& report, const Inputs<double>
   NumberMatrix q, k, v, s, weights, o;
   Numbers m, l;
   constexpr double kSlack = 1e-13;
-  const auto is_near = [&](double a, double b) { return a == b || std::fabs(a - b) <= kSlack * (1 + std::fabs(b)); };
+  const auto is_near = [&](double a, double b) {
+    return a == b || std::fabs(a - b) <= kSlack * (1 + std::fabs(b));
+  };
   for (const Frame& frame : report.tiled.frames) {
     const Step& step = frame.step;
     const std::string where = fmt::format("{} on {} {}", words(frame), step.query_tile, step.key_tile);
@@ -410,9 +429,13 @@ std::string first_contradiction(const ReplayReport& report, const Inputs<double>
         if (step.operand == Operand::Q) q = value(ChipValue::Q);
         if (step.operand == Operand::K) k = value(ChipValue::K);
         if (step.operand == Operand::V) v = value(ChipValue::V);
-        if (step.operand == Operand::Q && !equals(q, inputs.q.matrix(frame.batch, frame.head), step.rows.begin)) return where;
-        if (step.operand == Operand::K && !equals(k, inputs.k.matrix(frame.batch, kv), step.keys.begin)) return where;
-        if (step.operand == Operand::V && !equals(v, inputs.v.matrix(frame.batch, kv), step.keys.begin)) return where;
+        if (step.operand == Operand::Q &&
+            !equals(q, inputs.q.matrix(frame.batch, frame.head), step.rows.begin))
+          return where;
+        if (step.operand == Operand::K && !equals(k, inputs.k.matrix(frame.batch, kv), step.keys.begin))
+          return where;
+        if (step.operand == Operand::V && !equals(v, inputs.v.matrix(frame.batch, kv), step.keys.begin))
+          return where;
         break;
       case Operation::reset:
         m = value(ChipValue::m).numbers;
@@ -421,7 +444,8 @@ std::string first_contradiction(const ReplayReport& report, const Inputs<double>
         for (std::size_t r = 0; r < m.size(); ++r) {
           if (m[r] != -kInfinity || l[r] != 0) return where;
         }
-        if (std::any_of(o.numbers.begin(), o.numbers.end(), [](double each) { return each != 0; })) return where;
+        if (std::any_of(o.numbers.begin(), o.numbers.end(), [](double each) { return each != 0; }))
+          return where;
         break;
       case Operation::scores:
         s = value(ChipValue::S);
@@ -500,7 +524,8 @@ std::string first_contradiction(const ReplayReport& report, const Inputs<double>
         for (std::int64_t r = 0; r < o.rows; ++r) {
           const auto at = static_cast<std::size_t>(r);
           const bool empty = m[at] == -kInfinity;
-          if (!is_near(value(ChipValue::L).at(r, 0), empty ? -kInfinity : m[at] + std::log(l[at]))) return where + " (L)";
+          if (!is_near(value(ChipValue::L).at(r, 0), empty ? -kInfinity : m[at] + std::log(l[at])))
+            return where + " (L)";
           for (std::int64_t x = 0; x < o.columns; ++x) {
             if (!is_near(value(ChipValue::O).at(r, x), empty ? 0 : o.at(r, x) / l[at])) return where + " (O)";
           }
@@ -581,7 +606,8 @@ TEST_CASE("one row alone is that row of the whole replay") {
         const ReplayReport one = replayed(scenario, algorithm, row);
         CHECK(one.row == row);
         CHECK(one.tiled.outputs.o.data() == whole.tiled.outputs.o.data());
-        for (const auto& [narrow, wide] : {std::pair{&one.tiled, &whole.tiled}, {&one.standard, &whole.standard}}) {
+        for (const auto& [narrow, wide] :
+             {std::pair{&one.tiled, &whole.tiled}, {&one.standard, &whole.standard}}) {
           std::size_t at = 0;
           std::string wrong;
           for (const Frame& frame : wide->frames) {
@@ -601,8 +627,8 @@ TEST_CASE("one row alone is that row of the whole replay") {
               const auto& [name, matrix] = frame.values[n];
               const auto& [same_name, same_matrix] = same.values[n];
               const bool query_rows = name != ChipValue::K && name != ChipValue::V;
-              const auto first = matrix.numbers.begin() +
-                                 (query_rows ? (row - frame.step.rows.begin) * matrix.columns : 0);
+              const auto first =
+                  matrix.numbers.begin() + (query_rows ? (row - frame.step.rows.begin) * matrix.columns : 0);
               const Numbers expected(first, query_rows ? first + matrix.columns : matrix.numbers.end());
               const std::int64_t rows = query_rows ? 1 : matrix.rows;
               if (same_name != name || same_matrix.numbers != expected || same_matrix.rows != rows ||
@@ -620,10 +646,12 @@ TEST_CASE("one row alone is that row of the whole replay") {
 }
 
 TEST_CASE("a row that isn't there is refused") {
-  CHECK(message_of(make_replay({.scenario = "three-token", .row = 3})) == "--row must be a whole number from 0 to 2, not 3");
+  CHECK(message_of(make_replay({.scenario = "three-token", .row = 3})) ==
+        "--row must be a whole number from 0 to 2, not 3");
   CHECK(message_of(make_replay({.scenario = "three-token", .row = -1})) ==
         "--row must be a whole number from 0 to 2, not -1");
-  CHECK(message_of(make_replay({.scenario = "max-changes", .row = 1})) == "--row must be a whole number from 0 to 0, not 1");
+  CHECK(message_of(make_replay({.scenario = "max-changes", .row = 1})) ==
+        "--row must be a whole number from 0 to 0, not 1");
   CHECK(message_of(make_replay({.scenario = "three-token", .row = 2})) == kNoError);
 }
 
@@ -633,17 +661,20 @@ TEST_CASE("a scenario that isn't there is refused with the nearest name") {
         "did you mean 'three-token'? known: break-it, max-changes, three-token");
 }
 
-std::string random_text(std::int64_t seq, std::int64_t head_dim, std::int64_t query_rows, std::int64_t key_rows) {
-  return fmt::format(R"({{"schema": "flashsim.scenario/1", "problem": {{"seq": {}, "head_dim": {}, "causal": false}},
-    "tensors": {{"random": {{"seed": 1}}}}, "tiling": {{"query_rows": {}, "key_rows": {}}}}})", seq, head_dim, query_rows,
-                     key_rows);
+std::string random_text(std::int64_t seq, std::int64_t head_dim, std::int64_t query_rows,
+                        std::int64_t key_rows) {
+  return fmt::format(
+      R"({{"schema": "flashsim.scenario/1", "problem": {{"seq": {}, "head_dim": {}, "causal": false}},
+    "tensors": {{"random": {{"seed": 1}}}}, "tiling": {{"query_rows": {}, "key_rows": {}}}}})",
+      seq, head_dim, query_rows, key_rows);
 }
 
 TEST_CASE("a score matrix too large for a replay is refused before anything is computed") {
   // 1448² scores are just below 2²¹; one row of them is little to record.
   CHECK(test::replay_text(random_text(1448, 1, 128, 64), {.row = 0}).ok());
   const auto report = test::replay_text(random_text(1449, 1, 128, 64), {.row = 0});
-  CHECK(message_of(report) == "big.json is too large to replay step by step (B 1 · H 1 · N 1449 · d 1, tiles 128×64)");
+  CHECK(message_of(report) ==
+        "big.json is too large to replay step by step (B 1 · H 1 · N 1449 · d 1, tiles 128×64)");
 }
 
 TEST_CASE("the advice for a scenario that is too large makes it small enough") {
@@ -659,8 +690,10 @@ TEST_CASE("the advice for a scenario that is too large makes it small enough") {
 TEST_CASE("frames that hold too many numbers are refused, and fewer rows or larger tiles are the way out") {
   const std::string text = random_text(64, 1500, 1, 1);
   const auto report = test::replay_text(text);
-  CHECK(message_of(report) == "big.json is too large to replay step by step (B 1 · H 1 · N 64 · d 1500, tiles 1×1)");
-  CHECK(test::hint_of(report) == "make the sequence shorter or the tiles larger, or replay one row with --row");
+  CHECK(message_of(report) ==
+        "big.json is too large to replay step by step (B 1 · H 1 · N 64 · d 1500, tiles 1×1)");
+  CHECK(test::hint_of(report) ==
+        "make the sequence shorter or the tiles larger, or replay one row with --row");
   CHECK(test::replay_text(text, {.row = 63}).ok());
   CHECK(test::replay_text(text, {.tiles = {64, 64}}).ok());
 }
@@ -698,7 +731,8 @@ TEST_CASE("the recorder names the head and what a load, a repeated load and a st
   recorder.executed(load, EmptyChip());
   load.again = true;
   recorder.executed(load, EmptyChip());
-  recorder.executed({.operation = Operation::store, .operand = Operand::L, .rows = {0, 3}, .keys = {0, 2}}, EmptyChip());
+  recorder.executed({.operation = Operation::store, .operand = Operand::L, .rows = {0, 3}, .keys = {0, 2}},
+                    EmptyChip());
   const auto& frames = recorder.frames();
   REQUIRE(frames.size() == 3);
   CHECK(frames[0].batch == 2);

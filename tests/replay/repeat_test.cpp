@@ -38,12 +38,14 @@ Scenario read(const std::string& text) {
 /// The built-in scenarios, one with numbers that text could lose, and a random one.
 std::vector<Scenario> scenarios() {
   std::vector<Scenario> all{read(kStrange), read(kRandom)};
-  for (const char* name : {"three-token", "max-changes", "break-it"}) all.push_back(find_scenario(name).value());
+  for (const char* name : {"three-token", "max-changes", "break-it"})
+    all.push_back(find_scenario(name).value());
   return all;
 }
 
 bool same_bits(const Tensor4<double>& a, const Tensor4<double>& b) {
-  if (a.batch() != b.batch() || a.heads() != b.heads() || a.rows() != b.rows() || a.columns() != b.columns()) return false;
+  if (a.batch() != b.batch() || a.heads() != b.heads() || a.rows() != b.rows() || a.columns() != b.columns())
+    return false;
   for (std::size_t i = 0; i < a.data().size(); ++i) {
     const bool both_nan = std::isnan(a.data()[i]) && std::isnan(b.data()[i]);
     if (!both_nan && std::memcmp(&a.data()[i], &b.data()[i], sizeof(double)) != 0) return false;
@@ -87,11 +89,17 @@ std::string text_of(const ReplayReport& report) { return json_text(replay_json(r
 TEST_CASE("a replay's JSON repeats the run, frame by frame and word by word") {
   std::vector<ReplayReport> reports;
   for (const Scenario& s : scenarios()) {
-    for (const Algorithm algorithm : {Algorithm::flash1, Algorithm::flash2}) reports.push_back(replayed(s, algorithm));
+    for (const Algorithm algorithm : {Algorithm::flash1, Algorithm::flash2})
+      reports.push_back(replayed(s, algorithm));
   }
   reports.push_back(replayed({.scenario = "three-token", .row = 2}));
-  reports.push_back(replayed({.scenario = "break-it", .algorithm = Algorithm::flash1, .compute = NumberType::fp64,
-                              .tiles = {1, 3}, .magnitude = 7.5, .no_subtract_max = true, .no_rescale = true}));
+  reports.push_back(replayed({.scenario = "break-it",
+                              .algorithm = Algorithm::flash1,
+                              .compute = NumberType::fp64,
+                              .tiles = {1, 3},
+                              .magnitude = 7.5,
+                              .no_subtract_max = true,
+                              .no_rescale = true}));
   reports.push_back(replayed({.scenario = "break-it", .magnitude = 30, .no_subtract_max = true}));
   std::set<std::string> texts;
   for (const ReplayReport& report : reports) {
@@ -112,8 +120,11 @@ TEST_CASE("a replay's JSON repeats the run, frame by frame and word by word") {
 
 TEST_CASE("changes are laid over a repeated replay") {
   const std::string text = text_of(replayed({.scenario = "break-it"}));
-  const auto over = [&](const ReplayRequest& request) { return succeeded(repeat_replay(text, "r.json", request)); };
+  const auto over = [&](const ReplayRequest& request) {
+    return succeeded(repeat_replay(text, "r.json", request));
+  };
   CHECK(over({.row = 0}).row == 0);
+  CHECK(over({.algorithm = Algorithm::flash1}).tiled.algorithm == Algorithm::flash1);
   CHECK(over({.compute = NumberType::fp64}).compute == NumberType::fp64);
   CHECK(over({}).compute == NumberType::fp32);
   CHECK(over({.tiles = {.key_rows = 5}}).scenario.tiling.key_rows == 5);
@@ -121,7 +132,22 @@ TEST_CASE("changes are laid over a repeated replay") {
   CHECK(over({.magnitude = 2}).scenario.inputs.scores.data()[0] == 1);
   CHECK(over({.no_rescale = true}).verdict == Verdict::broken);
   CHECK_FALSE(over({.no_subtract_max = true}).scenario.switches.subtract_max);
-  CHECK(message_of(repeat_replay(text, "r.json", {.row = 1})) == "--row must be a whole number from 0 to 0, not 1");
+  CHECK(message_of(repeat_replay(text, "r.json", {.row = 1})) ==
+        "--row must be a whole number from 0 to 0, not 1");
+}
+
+TEST_CASE("what a repeated replay states of itself goes before its scenario, and a change before both") {
+  const std::string scenario = scenario_json(find_scenario("three-token").value()).dump();
+  const std::string text =
+      R"({"algorithm": "flash1", "compute": "fp64", "row": 2, "scenario": )" + scenario + "}";
+  const ReplayReport stated = succeeded(repeat_replay(text, "r.json", {}));
+  CHECK(stated.tiled.algorithm == Algorithm::flash1);
+  CHECK(stated.compute == NumberType::fp64);  // the scenario says fp32
+  CHECK(stated.row == 2);
+  const ReplayReport changed =
+      succeeded(repeat_replay(text, "r.json", {.compute = NumberType::fp32, .row = 1}));
+  CHECK(changed.compute == NumberType::fp32);
+  CHECK(changed.row == 1);
 }
 
 TEST_CASE("the JSON of a replay holds every frame, and writes what isn't finite as text") {
@@ -147,7 +173,8 @@ TEST_CASE("the JSON of a replay holds every frame, and writes what isn't finite 
   CHECK(load["hbm_read_bytes"] == 8);
   // The whole text parses back to itself.
   CHECK(json_text(ordered_json::parse(json_text(json))) == json_text(json));
-  const ordered_json broken = replay_json(replayed({.scenario = "break-it", .magnitude = 30, .no_subtract_max = true}));
+  const ordered_json broken =
+      replay_json(replayed({.scenario = "break-it", .magnitude = 30, .no_subtract_max = true}));
   CHECK(broken["result"]["verdict"] == "broken on purpose");
   CHECK(broken["result"]["output"] == ordered_json::parse(R"([[[["NaN"]]]])"));
   CHECK(broken["result"]["error"]["output_max_abs"] == "NaN");
@@ -162,13 +189,19 @@ TEST_CASE("what is wrong with a repeated replay is told with its path") {
   CHECK(refusal(R"({"input": 3})") == "r.json: input must be an object, not 3");
   CHECK(refusal(R"({"input": {"scenario": {}, "rows": 1}})") == "unknown key r.json: input.rows");
   CHECK(refusal(R"({"input": {"scenario": 3}})") == "r.json: input.scenario must be an object, not 3");
-  CHECK(refusal(R"({"scenario": {}, "algorithm": "flush2"})") == "unknown algorithm 'flush2'");
-  CHECK(refusal(R"({"scenario": {}, "compute": "fp16"})") == R"(r.json: compute must be "fp32" or "fp64", not "fp16")");
+  CHECK(refusal(R"({"scenario": {}, "algorithm": "standard"})") ==
+        R"(r.json: algorithm must be a tiled algorithm, not "standard")");
+  CHECK(refusal(R"({"scenario": {}, "algorithm": "flush2"})") ==
+        "r.json: algorithm: unknown algorithm 'flush2'");
+  CHECK(refusal(R"({"scenario": {}, "compute": "fp16"})") ==
+        R"(r.json: compute must be "fp32" or "fp64", not "fp16")");
   CHECK(refusal(R"({"scenario": {}, "row": "last"})") == R"(r.json: row must be a whole number, not "last")");
   CHECK(refusal(R"({"input": {"scenario": {}}})") ==
         R"(r.json: input.scenario: schema must be "flashsim.scenario/1", not absent)");
-  CHECK(refusal(R"({"input": {"scenario": {"schema": "flashsim.scenario/1", "tensors": {"scores": [[1]], "v": [[1], [2]]}}}})") ==
-        "r.json: input.scenario: tensors.scores has 1 keys and r.json: input.scenario: tensors.v has 2");
+  CHECK(
+      refusal(
+          R"({"input": {"scenario": {"schema": "flashsim.scenario/1", "tensors": {"scores": [[1]], "v": [[1], [2]]}}}})") ==
+      "r.json: input.scenario: tensors.scores has 1 keys and v has 2");
 }
 
 }  // namespace

@@ -23,13 +23,14 @@ using test::kNoError;
 using test::message_of;
 
 const std::string kScores = R"("scores": [[1, 2, 4]], "v": [[1, 0], [0, 1], [5, 6]])";
-const std::string kQkv = R"("q": [[1, 2], [3, 4]], "k": [[5, 6], [7, 8], [9, 10]], "v": [[1, 1], [2, 2], [3, 3]])";
+const std::string kQkv =
+    R"("q": [[1, 2], [3, 4]], "k": [[5, 6], [7, 8], [9, 10]], "v": [[1, 1], [2, 2], [3, 3]])";
 const char* const kWhatTensorsAre = "give q, k and v, or scores and v, or random with seed and magnitude";
 
 /// A scenario with these tensors and whatever else is given.
 std::string scenario_text(const std::string& tensors, const std::string& rest = "") {
-  return fmt::format(R"({{"schema": "flashsim.scenario/1", "tensors": {{{}}}{}{}}})", tensors, rest.empty() ? "" : ", ",
-                     rest);
+  return fmt::format(R"({{"schema": "flashsim.scenario/1", "tensors": {{{}}}{}{}}})", tensors,
+                     rest.empty() ? "" : ", ", rest);
 }
 
 Scenario read(const std::string& text) {
@@ -43,7 +44,9 @@ std::string refusal_of_tensors(const std::string& tensors) { return refusal(scen
 std::string refusal_of_problem(const std::string& problem) {
   return refusal(scenario_text(kScores, R"("problem": )" + problem));
 }
-std::string refusal_of_v(const std::string& v) { return refusal_of_tensors(R"("scores": [[1, 2]], "v": )" + v); }
+std::string refusal_of_v(const std::string& v) {
+  return refusal_of_tensors(R"("scores": [[1, 2]], "v": )" + v);
+}
 
 TEST_CASE("a scenario of scores and values tells its sizes, and the rest has defaults") {
   const Scenario s = read(scenario_text(kScores));
@@ -71,7 +74,8 @@ TEST_CASE("a scenario of scores and values tells its sizes, and the rest has def
 }
 
 TEST_CASE("every key of a scenario is read") {
-  const Scenario s = read(scenario_text(kQkv, R"("title": "T", "problem": {"batch": 1, "heads": 1, "kv_heads": 1,
+  const Scenario s =
+      read(scenario_text(kQkv, R"("title": "T", "problem": {"batch": 1, "heads": 1, "kv_heads": 1,
     "seq": 2, "kv_seq": 3, "head_dim": 2, "causal": false, "causal_alignment": "top-left", "scale": 0.5, "dtype": "fp64"},
     "tiling": {"query_rows": 3, "key_rows": 7}, "switches": {"subtract_max": false, "rescale": false},
     "questions": ["Why?", "How?"])"));
@@ -93,7 +97,8 @@ TEST_CASE("every key of a scenario is read") {
 }
 
 TEST_CASE("tensors are [N][d], [H][N][d] or [B][H][N][d]") {
-  const Scenario heads = read(scenario_text(R"("q": [[[1]], [[2]], [[3]], [[4]]], "k": [[[5], [6]], [[7], [8]]],
+  const Scenario heads =
+      read(scenario_text(R"("q": [[[1]], [[2]], [[3]], [[4]]], "k": [[[5], [6]], [[7], [8]]],
     "v": [[[5], [6]], [[7], [8]]])"));
   CHECK(heads.problem.batch == 1);
   CHECK(heads.problem.heads == 4);
@@ -113,7 +118,8 @@ TEST_CASE("tensors are [N][d], [H][N][d] or [B][H][N][d]") {
 }
 
 TEST_CASE("numbers that aren't finite are texts") {
-  const Scenario s = read(scenario_text(R"("scores": [["NaN", "Infinity", "-Infinity"]], "v": [["-Infinity"], ["NaN"], [-0.0]])"));
+  const Scenario s = read(scenario_text(
+      R"("scores": [["NaN", "Infinity", "-Infinity"]], "v": [["-Infinity"], ["NaN"], [-0.0]])"));
   const std::vector<double>& scores = s.inputs.scores.data();
   CHECK(std::isnan(scores[0]));
   CHECK(scores[1] == std::numeric_limits<double>::infinity());
@@ -136,7 +142,8 @@ TEST_CASE("random scenarios say their sizes, and key/value sizes follow the quer
   CHECK(s.problem.batch == 1);
   CHECK(s.problem.kv_heads == 4);
   CHECK(s.problem.kv_seq == 5);
-  const Scenario bare = read(scenario_text(R"("random": {})", R"("problem": {"seq": 5, "kv_seq": 6, "head_dim": 3})"));
+  const Scenario bare =
+      read(scenario_text(R"("random": {})", R"("problem": {"seq": 5, "kv_seq": 6, "head_dim": 3})"));
   CHECK(bare.random->seed == 0);
   CHECK(bare.random->magnitude == 1);
   CHECK(bare.problem.heads == 1);
@@ -148,10 +155,12 @@ TEST_CASE("what isn't JSON, or isn't whole, is refused with its place") {
   const std::string whole = scenario_text(kScores, R"("title": "T")");
   CHECK(refusal(whole.substr(0, 30)) == "a.json isn't valid JSON: it ends too early, at line 1, column 31");
   for (std::size_t length = 0; length < whole.size(); ++length) {
-    CHECK(refusal(whole.substr(0, length)).starts_with("a.json isn't valid JSON: it ends too early, at line 1, column "));
+    CHECK(refusal(whole.substr(0, length))
+              .starts_with("a.json isn't valid JSON: it ends too early, at line 1, column "));
   }
   CHECK(refusal("{\n  \"schema\": ,\n}") == "a.json isn't valid JSON: it goes wrong at line 2, column 13");
-  CHECK(refusal(scenario_text(R"("scores": [[NaN]], "v": [[1]])")).starts_with("a.json isn't valid JSON: it goes wrong at"));
+  CHECK(refusal(scenario_text(R"("scores": [[NaN]], "v": [[1]])"))
+            .starts_with("a.json isn't valid JSON: it goes wrong at"));
   CHECK(refusal("[]") == "a.json must be an object, not []");
   CHECK(refusal("3") == "a.json must be an object, not 3");
 }
@@ -171,17 +180,21 @@ TEST_CASE("unknown keys are refused with their path, and the nearest one is name
         "did you mean 'title'? known: problem, questions, schema, switches, tensors, tiling, title");
   CHECK(refusal_of_problem(R"({"causel": true})") == "unknown key a.json: problem.causel");
   CHECK(advice(scenario_text(kScores, R"("problem": {"causel": true})")) ==
-        "did you mean 'causal'? known: batch, causal, causal_alignment, dtype, head_dim, heads, kv_heads, kv_seq, scale, seq");
+        "did you mean 'causal'? known: batch, causal, causal_alignment, dtype, head_dim, heads, kv_heads, "
+        "kv_seq, scale, seq");
   CHECK(refusal_of_tensors(kScores + R"(, "x": 1)") == "unknown key a.json: tensors.x");
-  CHECK(advice(scenario_text(kScores + R"(, "vv": 1)")) == "did you mean 'v'? known: k, q, random, scores, v");
+  CHECK(advice(scenario_text(kScores + R"(, "vv": 1)")) ==
+        "did you mean 'v'? known: k, q, random, scores, v");
   CHECK(refusal(scenario_text(R"("random": {"sed": 1})", R"("problem": {"seq": 1, "head_dim": 1})")) ==
         "unknown key a.json: tensors.random.sed");
   CHECK(advice(scenario_text(R"("random": {"sed": 1})", R"("problem": {"seq": 1, "head_dim": 1})")) ==
         "did you mean 'seed'? known: magnitude, seed");
-  CHECK(refusal(scenario_text(kScores, R"("tiling": {"query_row": 1})")) == "unknown key a.json: tiling.query_row");
+  CHECK(refusal(scenario_text(kScores, R"("tiling": {"query_row": 1})")) ==
+        "unknown key a.json: tiling.query_row");
   CHECK(advice(scenario_text(kScores, R"("tiling": {"query_row": 1})")) ==
         "did you mean 'query_rows'? known: key_rows, query_rows");
-  CHECK(refusal(scenario_text(kScores, R"("switches": {"rescal": true})")) == "unknown key a.json: switches.rescal");
+  CHECK(refusal(scenario_text(kScores, R"("switches": {"rescal": true})")) ==
+        "unknown key a.json: switches.rescal");
   CHECK(advice(scenario_text(kScores, R"("switches": {"rescal": true})")) ==
         "did you mean 'rescale'? known: rescale, subtract_max");
 }
@@ -201,7 +214,8 @@ TEST_CASE("the wrong set of tensors is refused") {
   CHECK(refusal(R"({"schema": "flashsim.scenario/1"})") == "a.json: tensors is missing");
   CHECK(advice(R"({"schema": "flashsim.scenario/1"})") == kWhatTensorsAre);
   CHECK(refusal(R"({"schema": "flashsim.scenario/1", "tensors": null})") == "a.json: tensors is missing");
-  CHECK(refusal(R"({"schema": "flashsim.scenario/1", "tensors": [1]})") == "a.json: tensors must be an object, not [1]");
+  CHECK(refusal(R"({"schema": "flashsim.scenario/1", "tensors": [1]})") ==
+        "a.json: tensors must be an object, not [1]");
   // null is absent.
   CHECK(refusal_of_tensors(R"("q": null, "k": null, "random": null, )" + kScores) == kNoError);
 }
@@ -229,9 +243,12 @@ TEST_CASE("lists of unequal length are refused with the path of the first") {
   CHECK(refusal_of_v("[[1, 2], []]") == "a.json: tensors.v[1] has 0 elements where 2 are expected");
   CHECK(refusal_of_v("[[1, 2], [3, 4, 5]]") == "a.json: tensors.v[1] has 3 elements where 2 are expected");
   CHECK(refusal_of_v("[[1, 2], 3]") == "a.json: tensors.v[1] must be a list of 2, not 3");
-  CHECK(refusal_of_v("[[[1, 2]], [[3, 4], [5, 6]]]") == "a.json: tensors.v[1] has 2 elements where 1 are expected");
-  CHECK(refusal_of_v("[[[1, 2], [3, 4]], [[5, 6], [7]]]") == "a.json: tensors.v[1][1] has 1 elements where 2 are expected");
-  CHECK(refusal_of_v("[[[[1], [2]]], [[[3], 4]]]") == "a.json: tensors.v[1][0][1] must be a list of 1, not 4");
+  CHECK(refusal_of_v("[[[1, 2]], [[3, 4], [5, 6]]]") ==
+        "a.json: tensors.v[1] has 2 elements where 1 are expected");
+  CHECK(refusal_of_v("[[[1, 2], [3, 4]], [[5, 6], [7]]]") ==
+        "a.json: tensors.v[1][1] has 1 elements where 2 are expected");
+  CHECK(refusal_of_v("[[[[1], [2]]], [[[3], 4]]]") ==
+        "a.json: tensors.v[1][0][1] must be a list of 1, not 4");
   CHECK(refusal_of_tensors(R"("q": [[1], [2, 3]], "k": [[1]], "v": [[1]])") ==
         "a.json: tensors.q[1] has 2 elements where 1 are expected");
 }
@@ -246,18 +263,20 @@ TEST_CASE("elements that aren't numbers are refused with their path") {
 
 TEST_CASE("tensors that don't belong together are refused with both shapes") {
   CHECK(refusal_of_tensors(R"("q": [[1]], "k": [[1], [2]], "v": [[1]])") ==
-        "a.json: tensors.k is [1][1][2][1] and a.json: tensors.v is [1][1][1][1]: they must have one shape");
+        "a.json: tensors.k is [1][1][2][1] and v is [1][1][1][1]: they must have one shape");
   CHECK(refusal_of_tensors(R"("q": [[1]], "k": [[1]], "v": [[1, 2]])") ==
-        "a.json: tensors.k is [1][1][1][1] and a.json: tensors.v is [1][1][1][2]: they must have one shape");
+        "a.json: tensors.k is [1][1][1][1] and v is [1][1][1][2]: they must have one shape");
   CHECK(refusal_of_tensors(R"("q": [[1, 2]], "k": [[1]], "v": [[1]])") ==
-        "a.json: tensors.q is [1][1][1][2] and a.json: tensors.k is [1][1][1][1]: batch and head dimension must agree");
+        "a.json: tensors.q is [1][1][1][2] and k is [1][1][1][1]: batch and head dimension "
+        "must agree");
   CHECK(refusal_of_tensors(R"("q": [[[[1]]], [[[1]]]], "k": [[1]], "v": [[1]])") ==
-        "a.json: tensors.q is [2][1][1][1] and a.json: tensors.k is [1][1][1][1]: batch and head dimension must agree");
+        "a.json: tensors.q is [2][1][1][1] and k is [1][1][1][1]: batch and head dimension "
+        "must agree");
   CHECK(refusal_of_tensors(R"("q": [[[1]], [[2]], [[3]]], "k": [[[1]], [[2]]], "v": [[[1]], [[2]]])") ==
         "a.json: problem: 3 query heads can't share 2 key/value heads evenly");
   CHECK(refusal_of_tensors(R"("scores": [[1, 2]], "v": [[1], [2], [3]])") ==
-        "a.json: tensors.scores has 2 keys and a.json: tensors.v has 3");
-  const std::string one_head = "a.json: tensors.scores and a.json: tensors.v must be of one head: [N][Nkv] and [Nkv][d]";
+        "a.json: tensors.scores has 2 keys and v has 3");
+  const std::string one_head = "a.json: tensors.scores and v must be of one head: [N][Nkv] and [Nkv][d]";
   CHECK(refusal_of_tensors(R"("scores": [[[1]], [[2]]], "v": [[1]])") == one_head);
   CHECK(refusal_of_tensors(R"("scores": [[1]], "v": [[[1]], [[2]]])") == one_head);
 }
@@ -269,7 +288,8 @@ TEST_CASE("sizes that are stated must be those of the tensors") {
   CHECK(refusal_of_problem(R"({"batch": 2})") == "a.json: problem.batch is 2, and the tensors have 1");
   CHECK(refusal_of_problem(R"({"heads": 2})") == "a.json: problem.heads is 2, and the tensors have 1");
   CHECK(refusal_of_problem(R"({"kv_heads": 2})") == "a.json: problem.kv_heads is 2, and the tensors have 1");
-  CHECK(refusal_of_problem(R"({"batch": 1, "heads": 1, "kv_heads": 1, "seq": 1, "kv_seq": 3, "head_dim": 2})") == kNoError);
+  CHECK(refusal_of_problem(
+            R"({"batch": 1, "heads": 1, "kv_heads": 1, "seq": 1, "kv_seq": 3, "head_dim": 2})") == kNoError);
 }
 
 TEST_CASE("random tensors need sizes, and not too many elements") {
@@ -293,15 +313,18 @@ TEST_CASE("random tensors need sizes, and not too many elements") {
   CHECK(refusal(random(R"({"seq": 8193, "kv_seq": 4096, "head_dim": 1024})")) ==
         "a.json: the tensors have more than 16777216 elements (B 1 · H 1 · N 8193 · Nkv 4096 · d 1024)");
   CHECK(refusal(random(R"({"batch": 1099511627776, "seq": 1099511627776, "head_dim": 1099511627776})")) ==
-        "a.json: the tensors have more than 16777216 elements (B 1099511627776 · H 1 · N 1099511627776 · d 1099511627776)");
+        "a.json: the tensors have more than 16777216 elements (B 1099511627776 · H 1 · N 1099511627776 · d "
+        "1099511627776)");
 }
 
 TEST_CASE("wrong values are refused with their path") {
   CHECK(refusal_of_problem("3") == "a.json: problem must be an object, not 3");
-  CHECK(refusal_of_problem(R"({"seq": 0})") == "a.json: problem.seq must be a whole number from 1 to 1099511627776, not 0");
+  CHECK(refusal_of_problem(R"({"seq": 0})") ==
+        "a.json: problem.seq must be a whole number from 1 to 1099511627776, not 0");
   CHECK(refusal_of_problem(R"({"seq": 1.5})") == "a.json: problem.seq must be a whole number, not 1.5");
   CHECK(refusal_of_problem(R"({"causal": 1})") == "a.json: problem.causal must be true or false, not 1");
-  CHECK(refusal_of_problem(R"({"scale": "NaN"})") == R"(a.json: problem.scale must be a finite number, not "NaN")");
+  CHECK(refusal_of_problem(R"({"scale": "NaN"})") ==
+        R"(a.json: problem.scale must be a finite number, not "NaN")");
   CHECK(refusal_of_problem(R"({"causal_alignment": "bottom"})") ==
         "a.json: problem.causal_alignment: unknown causal alignment 'bottom'");
   CHECK(advice(scenario_text(kScores, R"("problem": {"causal_alignment": "top-lefft"})")) ==
@@ -316,7 +339,8 @@ TEST_CASE("wrong values are refused with their path") {
   CHECK(with(R"("tiling": [])") == "a.json: tiling must be an object, not []");
   CHECK(with(R"("tiling": {"key_rows": 0})") ==
         "a.json: tiling.key_rows must be a whole number from 1 to 1099511627776, not 0");
-  CHECK(with(R"("switches": {"rescale": "no"})") == R"(a.json: switches.rescale must be true or false, not "no")");
+  CHECK(with(R"("switches": {"rescale": "no"})") ==
+        R"(a.json: switches.rescale must be true or false, not "no")");
   CHECK(with(R"("switches": true)") == "a.json: switches must be an object, not true");
   CHECK(with(R"("questions": "Why?")") == R"(a.json: questions must be a list of texts, not "Why?")");
   CHECK(with(R"("questions": ["Why?", 3])") == "a.json: questions must be a list of texts, and has 3");
@@ -346,7 +370,8 @@ Scenario random_scenario(std::uint64_t seed, double magnitude) {
           .random = RandomTensors{seed, magnitude}};
 }
 
-TEST_CASE("random tensors are the same every time, have the problem's shape and stay within their magnitude") {
+TEST_CASE(
+    "random tensors are the same every time, have the problem's shape and stay within their magnitude") {
   const Inputs<double> in = random_scenario(7, 2.5).tensors();
   CHECK(in.q.data().size() == 2 * 3 * 50 * 8);
   CHECK(in.k.data().size() == 2 * 1 * 40 * 8);
