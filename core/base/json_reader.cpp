@@ -146,6 +146,14 @@ std::optional<bool> JsonReader::flag(const std::string& key) {
   return found->get<bool>();
 }
 
+void JsonReader::expect_schema(std::string_view schema) {
+  const auto given = text("schema");
+  if (given == schema) return;
+  fail({fmt::format("{} must be \"{}\", not {}", path_of("schema"), schema,
+                    given ? fmt::format("\"{}\"", *given) : "absent"),
+        ""});
+}
+
 const json* JsonReader::value(const std::string& key) { return find(key); }
 
 const json* JsonReader::object(const std::string& key) {

@@ -32,6 +32,8 @@ class JsonReader {
   std::optional<double> number(const std::string& key);
   std::optional<std::string> text(const std::string& key);
   std::optional<bool> flag(const std::string& key);
+  /// The key "schema" must be there and say this.
+  void expect_schema(std::string_view schema);
   /// Any value; null counts as absent.
   const nlohmann::json* value(const std::string& key);
   /// An object, to be read by a reader of its own.

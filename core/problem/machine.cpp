@@ -52,11 +52,7 @@ Result<Machine> read_machine(const NamedText& data) {
   const auto parsed = parse_json(data.text, data.source);
   if (!parsed) return parsed.error();
   JsonReader reader(*parsed, data.source + ": ");
-  if (const auto schema = reader.text("schema"); schema != kSchema) {
-    reader.fail({fmt::format("{}: schema must be \"{}\", not {}", data.source, kSchema,
-                             schema ? fmt::format("\"{}\"", *schema) : "absent"),
-                 ""});
-  }
+  reader.expect_schema(kSchema);
   Machine machine;
   machine.name = reader.text("name").value_or("");
   machine.aliases = read_names(reader, "aliases");

@@ -17,11 +17,7 @@ Result<Model> read_model(const NamedText& data) {
   const auto parsed = parse_json(data.text, data.source);
   if (!parsed) return parsed.error();
   JsonReader reader(*parsed, data.source + ": ");
-  if (const auto schema = reader.text("schema"); schema != kSchema) {
-    reader.fail({fmt::format("{}: schema must be \"{}\", not {}", data.source, kSchema,
-                             schema ? fmt::format("\"{}\"", *schema) : "absent"),
-                 ""});
-  }
+  reader.expect_schema(kSchema);
   const auto required = [&](const std::string& key) {
     if (!reader.has(key)) reader.fail({fmt::format("{} is missing", reader.path_of(key)), ""});
     return reader.dimension(key).value_or(1);

@@ -47,11 +47,7 @@ class ScenarioReader {
 
   Result<Scenario> read() {
     scenario_.source = source_;
-    if (const auto schema = reader_.text("schema"); schema != kSchema) {
-      reader_.fail({fmt::format("{}: schema must be \"{}\", not {}", source_, kSchema,
-                                schema ? fmt::format("\"{}\"", *schema) : "absent"),
-                    ""});
-    }
+    reader_.expect_schema(kSchema);
     scenario_.title = reader_.text("title").value_or(source_);
     read_tensors();
     read_problem();
