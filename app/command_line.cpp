@@ -1,6 +1,7 @@
 #include "app/command_line.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include <CLI/CLI.hpp>
 
 #include "app/commands/commands.hpp"
+#include "core/base/file.hpp"
 #include "core/base/nearest.hpp"
 
 namespace flashsim {
@@ -35,11 +37,18 @@ CLI::Option* add_text(CLI::App& app, const std::string& name, std::optional<std:
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
+/// A switch, which takes no value.
+CLI::Option* add_switch(CLI::App& app, const std::string& name, bool& value, const std::string& help) {
+  return app.add_flag(name, value, help)->disable_flag_override();
+}
+
 struct CommandLine {
   AccountOptions account;
   ReplayOptions replay;
   OutputOptions output;
   std::optional<std::string> format, file;
+  bool causal = false;
+  bool no_causal = false;
   std::string section;
 };
 
@@ -61,10 +70,8 @@ void add_account_options(CLI::App& app, CommandLine& line, bool chooses) {
   add_text(app, "--kv-heads", o.kv_heads, "Hkv, key/value heads (default: as --heads)")->group("What");
   add_text(app, "--head-dim", o.head_dim, "d (default 128)")->group("What");
   add_text(app, "--dtype", o.dtype, "storage: fp8, fp16, bf16, fp32 or fp64 (default fp16)")->group("What");
-  app.add_flag_function(
-         "--causal,!--no-causal", [&o](std::int64_t count) { o.causal = count > 0; },
-         "mask the keys after each query, or none (default causal)")
-      ->group("What");
+  add_switch(app, "--causal", line.causal, "mask the keys after each query (the default)")->group("What");
+  add_switch(app, "--no-causal", line.no_causal, "every query sees every key")->group("What");
   add_text(app, "--causal-alignment", o.alignment,
            "bottom-right or top-left, where N ≠ Nkv (default bottom-right)")
       ->group("What");
@@ -75,8 +82,9 @@ void add_account_options(CLI::App& app, CommandLine& line, bool chooses) {
   add_text(app, "--tile-k", o.tile_k, "Bc, rows of a key/value tile (default: chosen)")->group("How");
   add_text(app, "--sram", o.sram, "shared memory of a block in place of the GPU's: 192KiB")->group("How");
   add_text(app, "--gpu", o.gpu, "a name (flashsim list machines) or a file (default a100)")->group("Where");
-  app.add_flag("--count", o.count, "walk and count however long it takes")->group("Output");
-  app.add_flag("--explain", o.explain, "each figure's formula, and the numbers put into it")->group("Output");
+  add_switch(app, "--count", o.count, "walk and count however long it takes")->group("Output");
+  add_switch(app, "--explain", o.explain, "each figure's formula, and the numbers put into it")
+      ->group("Output");
   add_text(app, "--input", o.input, "repeat the run of a JSON result; other options lie over it")
       ->group("Output");
   add_output_options(app, line);
@@ -91,9 +99,9 @@ void add_replay_options(CLI::App& app, CommandLine& line) {
   add_text(app, "--tile-k", o.tile_k, "rows of a key/value tile")->group("How");
   add_text(app, "--magnitude", o.magnitude, "multiply every score by this")->group("How");
   add_text(app, "--compute", o.compute, "f32 or f64")->group("How");
-  app.add_flag("--no-rescale", o.no_rescale, "break it: r = 1")->group("How");
-  app.add_flag("--no-subtract-max", o.no_subtract_max, "break it: p = exp(s)")->group("How");
-  app.add_flag("--step", o.step, "wait for a key after each page")->group("Output");
+  add_switch(app, "--no-rescale", o.no_rescale, "break it: r = 1")->group("How");
+  add_switch(app, "--no-subtract-max", o.no_subtract_max, "break it: p = exp(s)")->group("How");
+  add_switch(app, "--step", o.step, "wait for a key after each page")->group("Output");
   add_text(app, "--input", o.input, "repeat the run of a JSON result; other options lie over it")
       ->group("Output");
   add_output_options(app, line);
@@ -124,7 +132,12 @@ Error unexpected(const std::string& given, const CLI::App& app, const std::vecto
 Result<int> dispatch(const CLI::App& app, CommandLine& line) {
   line.output.format = line.format.value_or("table");
   line.output.file = line.file;
+  if (line.causal && line.no_causal) return Error{"give --causal or --no-causal, not both", ""};
+  if (line.causal || line.no_causal) line.account.causal = line.causal;
   if (auto error = check_format(line.output.format)) return *error;
+  if (line.file) {
+    if (auto error = check_writable(*line.file)) return *error;
+  }
   const auto chosen = app.get_subcommands();
   const std::string command = chosen.empty() ? "" : chosen.front()->get_name();
   if (command == "compare") return compare_command(line.account, line.output);
@@ -181,8 +194,11 @@ int run_command_line(int argc, char** argv) {
     return app.exit(success);
   } catch (const CLI::ArgumentMismatch& mismatch) {
     const std::string text = mismatch.what();
-    return fail({fmt::format("{} needs a value", text.substr(0, text.find(':'))), ""});
-  } catch (const CLI::ParseError& error) {
+    const bool of_switch = text.find("flag override") != std::string::npos;
+    const std::string given = text.substr(0, text.find_first_of(": ="));
+    const std::string name = (given.starts_with("-") ? "" : "--") + given;
+    return fail({fmt::format("{} {}", name, of_switch ? "takes no value" : "needs a value"), ""});
+  } catch (const std::exception& error) {
     return fail({error.what(), ""});
   }
   const auto chosen = app.get_subcommands();

@@ -24,10 +24,11 @@ std::string rendered(const OutputOptions& options, const Forms& forms) {
   return render_text(forms.document(), !options.file && colour_wanted());
 }
 
-/// Text on one line: what a message quotes may hold line breaks or control characters.
+/// Text on one line: what a message quotes may hold line breaks or control characters, or be very long.
 std::string one_line(const std::string& text) {
+  constexpr std::size_t kLongest = 600;
   std::string line;
-  for (const char c : text) {
+  for (const char c : text.size() <= kLongest ? text : text.substr(0, kLongest) + "...") {
     const auto code = static_cast<unsigned char>(c);
     line += code < 0x20 || code == 0x7F ? fmt::format("\\x{:02x}", code) : std::string(1, c);
   }
@@ -53,8 +54,10 @@ Outcome emit(const OutputOptions& options, const Forms& forms) {
 }
 
 void print_error(const Error& error) {
-  fmt::print(stderr, "error: {}\n", one_line(error.message));
-  if (!error.hint.empty()) fmt::print(stderr, "hint: {}\n", one_line(error.hint));
+  // Standard error may be closed: then there is nobody to tell, and the status says it.
+  std::string text = "error: " + one_line(error.message) + "\n";
+  if (!error.hint.empty()) text += "hint: " + one_line(error.hint) + "\n";
+  std::fputs(text.c_str(), stderr);
 }
 
 }  // namespace flashsim

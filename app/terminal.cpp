@@ -18,13 +18,14 @@ double now_seconds() {
 constexpr double kQuietSeconds = 0.5;
 constexpr double kRedrawSeconds = 0.1;
 
-/// Keys without Enter and without echo, for as long as it lives.
+/// Keys without Enter, echo or signals, for as long as it lives: an interrupt is a key as well, so that the
+/// terminal is never left as it is here.
 class RawKeys {
  public:
   RawKeys() {
     if (tcgetattr(STDIN_FILENO, &before_) != 0) return;
     termios raw = before_;
-    raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+    raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO | ISIG);
     changed_ = tcsetattr(STDIN_FILENO, TCSANOW, &raw) == 0;
   }
   ~RawKeys() {
@@ -54,7 +55,7 @@ ProgressLine::ProgressLine(std::string what)
     : what_(std::move(what)), enabled_(is_terminal(stderr)), started_(now_seconds()) {}
 
 ProgressLine::~ProgressLine() {
-  if (shown_) fmt::print(stderr, "\r\x1b[K");
+  if (shown_) std::fputs("\r\x1b[K", stderr);
 }
 
 void ProgressLine::show(double done) {
@@ -64,7 +65,8 @@ void ProgressLine::show(double done) {
   last_ = now;
   shown_ = true;
   const double left = done > 0 ? elapsed / done - elapsed : 0;
-  fmt::print(stderr, "\r{} {:3.0f} %   {:.0f} s left\x1b[K", what_, 100 * done, left);
+  const std::string line = fmt::format("\r{} {:3.0f} %   {:.0f} s left\x1b[K", what_, 100 * done, left);
+  std::fputs(line.c_str(), stderr);
   std::fflush(stderr);
 }
 
@@ -78,7 +80,8 @@ bool wait_for_key() {
   const RawKeys keys;
   char key = 0;
   constexpr char kEscape = 27;
-  return ::read(STDIN_FILENO, &key, 1) == 1 && key != 'q' && key != kEscape;
+  constexpr char kInterrupt = 3;
+  return ::read(STDIN_FILENO, &key, 1) == 1 && key != 'q' && key != kEscape && key != kInterrupt;
 }
 
 }  // namespace flashsim

@@ -29,7 +29,8 @@ class ProgressLine {
   double last_ = 0;
 };
 
-/// Waits for a key (a line where standard input is no terminal). False at q, Escape or the end of input.
+/// Waits for a key (a line where standard input is no terminal). False at q, Escape,
+/// an interrupt or the end of input.
 bool wait_for_key();
 
 }  // namespace flashsim

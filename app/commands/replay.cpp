@@ -86,9 +86,9 @@ void show_stepwise(const ReplayReport& report) {
     if (!first) {
       std::fputs("\n", stdout);
       std::fflush(stdout);
-      if (is_terminal(stdin)) fmt::print(stderr, "(any key: on, q: stop)");
+      if (is_terminal(stdin)) std::fputs("(any key continues, q stops)", stderr);
       const bool on = wait_for_key();
-      if (is_terminal(stdin)) fmt::print(stderr, "\r\x1b[K");
+      if (is_terminal(stdin)) std::fputs("\r\x1b[K", stderr);
       if (!on) return;
     }
     first = false;

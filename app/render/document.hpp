@@ -62,7 +62,7 @@ struct ListBlock {
   std::vector<std::string> items;
 };
 
-enum class Tone { good, bad };
+enum class Tone { good, neutral, bad };
 /// One sentence that says how it went.
 struct VerdictLine {
   Tone tone = Tone::good;

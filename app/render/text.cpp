@@ -117,7 +117,8 @@ class TextRenderer {
   }
 
   void set(const VerdictLine& verdict) {
-    out_ += styled(verdict.text, verdict.tone == Tone::good ? "32" : "31") + "\n";
+    const char* colour = verdict.tone == Tone::good ? "32" : verdict.tone == Tone::bad ? "31" : "0";
+    out_ += styled(verdict.text, colour) + "\n";
   }
 
   bool coloured_;

@@ -28,8 +28,10 @@ std::string label_of(const TensorLine& line) {
 TableBlock traffic_table(const AccountReport& r) {
   TableBlock table{.heading = "HBM traffic", .columns = {"read", "written", "total", "crossings"}};
   for (const TensorLine& line : tensor_lines(r)) {
-    table.rows.push_back({label_of(line), size_or_dash(line.flow.read), size_or_dash(line.flow.written),
-                          size_text(line.flow.total()), fmt::format("{:.1f}", line.crossings)});
+    table.rows.push_back(
+        {label_of(line), size_or_dash(line.flow.read), size_or_dash(line.flow.written),
+         size_text(line.flow.total()),
+         line.crossings < 0.1 ? three_digits(line.crossings) : fmt::format("{:.1f}", line.crossings)});
   }
   const Flow total = r.tally().hbm_total();
   table.total = {"total", size_text(total.read), size_text(total.written), size_text(total.total()), ""};
@@ -66,7 +68,21 @@ FactsBlock memory_facts(const AccountReport& r) {
   return block;
 }
 
-std::string flops_text(Flops flops) { return decimal_text(flops.value()) + "FLOP"; }
+std::string flops_text(Flops flops) {
+  return decimal_text(flops.value()) + (flops.value() < 1000 ? " FLOP" : "FLOP");
+}
+
+/// What binds, by the roofline: executed FLOPs over HBM bytes against the machine's balance.
+std::string balance_text(const AccountReport& r) {
+  const auto machine = r.balance();
+  const std::string exact = "exact FLOPs a byte of HBM; ";
+  if (!machine)
+    return exact + fmt::format("no {} rate of the {} is known", name_of(r.problem.storage), r.machine.title);
+  const double executed = (r.tally().work.products / r.hbm_bytes()).value;
+  return exact + fmt::format("the {} balances at {} in {}: {} binds", r.machine.title,
+                             three_digits(machine->value), name_of(r.problem.storage),
+                             executed < machine->value ? "HBM, uncached," : "arithmetic");
+}
 
 FactsBlock arithmetic_facts(const AccountReport& r) {
   const Work& work = r.tally().work;
@@ -77,21 +93,14 @@ FactsBlock arithmetic_facts(const AccountReport& r) {
                          fmt::format("executed; {} for visible pairs alone, {} as papers count",
                                      flops_text(exact), flops_text(paper))});
   const Flops softmax = work.softmax + work.scale + work.mask + work.normalise;
-  block.facts.push_back({"softmax", flops_text(softmax), "scale, mask, maximum, sum, normalisation"});
+  block.facts.push_back({"around them", flops_text(softmax), "scale, mask, maximum, sum, normalisation"});
   if (work.rescale != Flops()) {
     block.facts.push_back({"rescaling", flops_text(work.rescale),
                            fmt::format("{} of the matrix products: the price of the online softmax",
                                        percent(ratio(work.rescale, work.products)))});
   }
   block.facts.push_back({"exponentials", decimal_text(work.exponentials.value()), "on units of their own"});
-  std::string balance;
-  if (const auto machine = r.balance()) {
-    balance = fmt::format("the {} balances at {} in {}: {}", r.machine.title, three_digits(machine->value),
-                          name_of(r.problem.storage),
-                          r.intensity().value < machine->value ? "memory binds, if every byte comes from HBM"
-                                                               : "arithmetic binds");
-  }
-  block.facts.push_back({"intensity", three_digits(r.intensity().value) + " FLOP/B", balance});
+  block.facts.push_back({"intensity", three_digits(r.intensity().value) + " FLOP/B", balance_text(r)});
   return block;
 }
 
@@ -102,23 +111,30 @@ std::string tiles_text(const std::vector<OnChipTile>& tiles) {
 }
 
 std::string launch_text(const AccountReport& r, const Occupancy& kernel) {
-  return fmt::format("{} an SM, {} waves, {} of {} SMs at work", kernel.blocks_per_sm,
+  return fmt::format("{} per SM, {} waves, {} of {} SMs at work", kernel.blocks_per_sm,
                      three_digits(kernel.waves), percent(kernel.sm_share), r.machine.sms);
 }
 
-FactsBlock chip_facts(const AccountReport& r) {
-  const Footprint& footprint = r.kernels.front().footprint;
+FactsBlock block_facts(const AccountReport& r) {
+  const Occupancy& kernel = r.kernels.front();
+  const Footprint& footprint = kernel.footprint;
+  const std::string of_kernel = r.kernels.size() == 1 ? "" : fmt::format(" of the {} kernel", kernel.kernel);
+  const bool too_large = footprint.shared_total() > r.shared_memory;
+  return {
+      .heading = "On the chip, a thread block" + of_kernel,
+      .facts = {{"shared memory", size_text(footprint.shared_total()),
+                 fmt::format("of {}: {}{}", size_text(r.shared_memory), tiles_text(footprint.shared_memory),
+                             too_large ? "; more than there is: such a block can't launch" : "")},
+                {"registers", size_text(footprint.register_total()),
+                 fmt::format("of {} an SM: {}{}", size_text(r.machine.registers_per_sm),
+                             tiles_text(footprint.registers),
+                             kernel.registers_overflow ? "; more than there are: the rest spills" : "")}}};
+}
+
+FactsBlock launch_facts(const AccountReport& r) {
   const Flow sm = r.tally().sm_total();
   const Flow sram = r.tally().sram_total();
-  FactsBlock block{.heading = "On the chip, one thread block"};
-  block.facts.push_back(
-      {"shared memory", size_text(footprint.shared_total()),
-       fmt::format("of {}: {}", size_text(r.shared_memory), tiles_text(footprint.shared_memory))});
-  block.facts.push_back(
-      {"registers", size_text(footprint.register_total()),
-       fmt::format("of {} an SM: {}{}", size_text(r.machine.registers_per_sm),
-                   tiles_text(footprint.registers),
-                   r.kernels.front().registers_overflow ? "; more than there are: the rest spills" : "")});
+  FactsBlock block{.heading = "The launch"};
   for (const Occupancy& kernel : r.kernels) {
     const std::string label = r.kernels.size() == 1 ? "blocks" : fmt::format("blocks, {}", kernel.kernel);
     block.facts.push_back({label, grouped(kernel.blocks.value()), launch_text(r, kernel)});
@@ -127,9 +143,9 @@ FactsBlock chip_facts(const AccountReport& r) {
                          sm.total() == r.hbm_bytes()
                              ? "equals HBM traffic: every tile load is counted there"
                              : "with the operand tiles that the products read again"});
-  block.facts.push_back(
-      {"SRAM traffic", size_text(sram.total()),
-       fmt::format("{} read, {} written, tile by tile", size_text(sram.read), size_text(sram.written))});
+  block.facts.push_back({"SRAM traffic", size_text(sram.total()),
+                         fmt::format("{} read, {} written on the chip, tile by tile", size_text(sram.read),
+                                     size_text(sram.written))});
   return block;
 }
 
@@ -197,7 +213,7 @@ std::string problem_text(const Problem& problem) {
 VerdictLine check_line(const AccountReport& r) {
   const std::string steps = grouped(r.tally().steps.value());
   if (!r.counted) {
-    return {Tone::good,
+    return {Tone::neutral,
             fmt::format("predicted, not counted: the walk has {} steps a head; --count counts them", steps)};
   }
   if (r.discrepancies.empty()) {
@@ -220,7 +236,8 @@ Document account_document(const AccountReport& report, bool explain) {
   document.emplace_back(check_line(r));
   document.emplace_back(memory_facts(r));
   document.emplace_back(arithmetic_facts(r));
-  document.emplace_back(chip_facts(r));
+  document.emplace_back(block_facts(r));
+  document.emplace_back(launch_facts(r));
   if (r.standard && r.algorithm != Algorithm::standard) document.emplace_back(standard_bars(r));
   if (explain) add_explanations(r, document);
   return document;

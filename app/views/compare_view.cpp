@@ -24,10 +24,10 @@ Document compare_document(const CompareReport& report, bool explain) {
       Title{"Attention forward", fmt::format("{} · {}", problem_text(first.problem), first.machine.title)});
 
   TableBlock traffic{.heading = "HBM traffic",
-                     .columns = {"tiles", "read", "written", "total", "of standard", "FLOP/B"}};
-  TableBlock rest{.heading = "Beside it",
-                  .columns = {"peak intermediate", "peak allocated", "FLOPs", "exponentials", "blocks",
-                              "SMs at work", "counted"}};
+                     .columns = {"tiles", "read", "written", "total", "of standard", "exact FLOP/B"}};
+  TableBlock rest{.heading = "Kept and done",
+                  .columns = {"peak intermediate", "peak allocated", "executed FLOPs", "exponentials",
+                              "blocks", "SMs at work", "counted"}};
   BarsBlock bars;
   for (const AccountReport& r : report.accounts) {
     const std::string name(facts_of(r.algorithm).name);

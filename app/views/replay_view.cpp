@@ -75,7 +75,8 @@ class FrameLines {
     const Step& step = frame.step;
     switch (step.operation) {
       case Operation::initialise:
-        if (step.operand == Operand::O) line(frame, "", "O = 0, l = 0, m = −∞ go to HBM");
+        if (step.operand == Operand::O)
+          line(frame, "", "O = 0, l = 0, m = −∞ go to HBM: " + size_text(initial_bytes(frame)));
         break;
       case Operation::reset: line(frame, "", "o = 0, l = 0, m = −∞"); break;
       case Operation::load: load(frame); break;
@@ -100,7 +101,10 @@ class FrameLines {
       case Operation::discard: line(frame, "", "S, P, K and V leave the chip; nothing is written"); break;
       case Operation::finish:
         by_row(frame, [&](std::int64_t r) {
-          return fmt::format("Y = o / l = {}   L = m + ln l = {}", vector_text(*frame.find(ChipValue::O), r),
+          const std::string output = "Y = o / l = " + vector_text(*frame.find(ChipValue::O), r);
+          // flash1 keeps l and m instead of L.
+          if (keeps_statistics()) return output;
+          return fmt::format("{}   L = m + ln l = {}", output,
                              value_text(frame.find(ChipValue::L)->at(r, 0)));
         });
         break;
@@ -111,6 +115,17 @@ class FrameLines {
   }
 
  private:
+  [[nodiscard]] bool keeps_statistics() const { return report_.tiled.algorithm == Algorithm::flash1; }
+
+  /// O, l and m of the rows of the frame, which shows O.
+  [[nodiscard]] Bytes initial_bytes(const Frame& frame) const {
+    Bytes bytes = frame.hbm_written;
+    for (const Operand statistic : {Operand::l, Operand::m}) {
+      bytes += Bytes(Count(frame.step.rows.size()) * element_size(statistic, report_.scenario.problem));
+    }
+    return bytes;
+  }
+
   void load(const Frame& frame) {
     const Step& step = frame.step;
     const bool statistic = is_statistic(step.operand);
@@ -145,9 +160,9 @@ class FrameLines {
     const std::string r_text = !switches.rescale        ? "r = 1 (rescaling is off)"
                                : !switches.subtract_max ? "r = " + at(ChipValue::r)
                                                         : "r = exp(m − m′) = " + at(ChipValue::r);
-    return fmt::format("{}   l = r·l + sum = {}·{} + {} = {}   o ← r·o = {}", r_text, at(ChipValue::r),
+    return fmt::format("{}   l = r·l + sum = {}·{} + {} = {}   o ← {} = {}", r_text, at(ChipValue::r),
                        at(ChipValue::l_before), at(ChipValue::row_sum), at(ChipValue::l),
-                       vector_text(*frame.find(ChipValue::O), r));
+                       keeps_statistics() ? "r·l·o" : "r·o", vector_text(*frame.find(ChipValue::O), r));
   }
 
   /// One line for each row of the frame; the first carries the operation's name.
@@ -314,6 +329,11 @@ Document result_page(const ReplayReport& report) {
                   describe(report.tiled, "tiled"), three_digits(report.tolerance.output),
                   three_digits(report.tolerance.lse));
   page.emplace_back(VerdictLine{report.verdict == Verdict::right ? Tone::good : Tone::bad, text});
+  if (report.verdict == Verdict::undecided) {
+    page.emplace_back(LinesBlock{{fmt::format(
+        "The tolerance is as large as the values of V: scores of {} are too large for {} to decide.",
+        three_digits(report.tolerance.largest_score), name_of(report.compute))}});
+  }
   if (!report.scenario.questions.empty())
     page.emplace_back(ListBlock{"Questions", report.scenario.questions});
   return page;

@@ -41,9 +41,10 @@ Tolerance tolerance_of(const Problem& problem, const Truth& truth, bool scores_g
   Tolerance tolerance{.epsilon = std::numeric_limits<T>::epsilon() / 2,
                       .largest_score = truth.largest_score,
                       .largest_value = truth.largest_value};
-  const double depth = scores_given ? 0 : static_cast<double>(problem.head_dim);
   const double terms = static_cast<double>(problem.kv_seq);
-  const double relative = 2 * (depth + 4) * tolerance.largest_score + 2 * terms + 16;
+  const double products =
+      scores_given ? 0 : 2 * (static_cast<double>(problem.head_dim) + 2) * tolerance.largest_score;
+  const double relative = products + 4 * terms + 16;
   tolerance.output = tolerance.epsilon * tolerance.largest_value * relative;
   tolerance.lse = tolerance.epsilon * (relative + tolerance.largest_score + std::log(terms));
   return tolerance;

@@ -63,6 +63,17 @@ Result<std::string> read_file(const std::string& path) {
   return text;
 }
 
+Outcome check_writable(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) return cannot("write", path, EISDIR);
+  const std::filesystem::path folder = std::filesystem::path(end_of_links(path)).parent_path();
+  const std::string where = folder.empty() ? "." : folder.string();
+  if (!std::filesystem::is_directory(where, ignored)) return cannot("write", path, ENOENT);
+  const bool there = std::filesystem::exists(path, ignored);
+  if (::access(there ? path.c_str() : where.c_str(), W_OK) != 0) return cannot("write", path, errno);
+  return std::nullopt;
+}
+
 Outcome write_file(const std::string& path, std::string_view text) {
   std::error_code ignored;
   const auto status = std::filesystem::status(path, ignored);

@@ -41,8 +41,22 @@ void write_start(const json& value, std::string& out) {
 }  // namespace
 
 Result<json> parse_json(std::string_view text, const std::string& source) {
+  // The keys of each object that is open, to see one that stands twice.
+  std::vector<std::set<std::string>> open;
+  std::string twice;
+  const auto watch = [&](int, json::parse_event_t event, json& parsed) {
+    if (event == json::parse_event_t::object_start) open.emplace_back();
+    if (event == json::parse_event_t::object_end) open.pop_back();
+    if (event == json::parse_event_t::key && !open.back().insert(parsed.get<std::string>()).second &&
+        twice.empty()) {
+      twice = parsed.get<std::string>();
+    }
+    return true;
+  };
   try {
-    return json::parse(text);
+    json parsed = json::parse(text, watch);
+    if (!twice.empty()) return Error{fmt::format("{}: key {} stands twice", source, twice), ""};
+    return parsed;
   } catch (const json::parse_error& problem) {
     const std::size_t at = std::min(problem.byte == 0 ? 0 : problem.byte - 1, text.size());
     const std::string_view before = text.substr(0, at);
@@ -129,8 +143,8 @@ std::optional<double> JsonReader::number(const std::string& key) {
 std::optional<std::string> JsonReader::text(const std::string& key) {
   const json* found = find(key);
   if (found == nullptr) return std::nullopt;
-  if (!found->is_string()) {
-    wrong_type(key, "a text");
+  if (!is_one_line(*found)) {
+    wrong_type(key, "a text of one line");
     return std::nullopt;
   }
   return found->get<std::string>();
@@ -149,8 +163,8 @@ std::optional<bool> JsonReader::flag(const std::string& key) {
 void JsonReader::expect_schema(std::string_view schema) {
   const auto given = text("schema");
   if (given == schema) return;
-  fail({fmt::format("{} must be \"{}\", not {}", path_of("schema"), schema,
-                    given ? fmt::format("\"{}\"", *given) : "absent"),
+  fail({given ? fmt::format("{} must be \"{}\", not \"{}\"", path_of("schema"), schema, *given)
+              : fmt::format("{} is missing: it must be \"{}\"", path_of("schema"), schema),
         ""});
 }
 
@@ -170,14 +184,20 @@ Outcome JsonReader::finish() {
   for (const auto& [key, ignored] : object_.items()) {
     if (asked_.contains(key)) continue;
     const std::vector<std::string> known(asked_.begin(), asked_.end());
-    return Error{fmt::format("unknown key {}", path_of(key)), unknown_name("key", key, known).hint};
+    const std::size_t file = path_.find(": ");
+    const std::string where = file == std::string::npos ? "" : path_.substr(0, file + 2);
+    return Error{fmt::format("{}unknown key {}", where, path_of(key).substr(where.size())),
+                 unknown_name("key", key, known).hint};
   }
   return error_;
 }
 
 Result<InputObject> input_of(const json& parsed, const std::string& source,
                              std::initializer_list<std::string_view> schemas) {
-  if (!parsed.is_object() || !parsed.contains("input")) return InputObject{&parsed, source + ": "};
+  if (!parsed.is_object() || !parsed.contains("input")) {
+    if (parsed.is_object() && parsed.contains("result")) return Error{source + ": input is missing", ""};
+    return InputObject{&parsed, source + ": "};
+  }
   JsonReader reader(parsed, source + ": ");
   const auto schema = reader.text("schema");
   if (schema && std::find(schemas.begin(), schemas.end(), *schema) == schemas.end()) {
@@ -191,6 +211,12 @@ Result<InputObject> input_of(const json& parsed, const std::string& source,
   if (input == nullptr)
     return Error{fmt::format("{} must be an object, not null", reader.path_of("input")), ""};
   return InputObject{input, reader.path_of("input")};
+}
+
+bool is_one_line(const json& value) {
+  if (!value.is_string()) return false;
+  const auto& text = value.get_ref<const std::string&>();
+  return std::none_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7F; });
 }
 
 std::optional<double> json_number(const json& value) {

@@ -66,6 +66,9 @@ struct InputObject {
 Result<InputObject> input_of(const nlohmann::json& parsed, const std::string& source,
                              std::initializer_list<std::string_view> schemas);
 
+/// A text without line breaks or other control characters, which would reach the terminal.
+bool is_one_line(const nlohmann::json& value);
+
 /// A number as our JSON writes it: a number, or "NaN", "Infinity", "-Infinity".
 std::optional<double> json_number(const nlohmann::json& value);
 

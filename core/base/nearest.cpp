@@ -1,6 +1,7 @@
 #include "core/base/nearest.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cstddef>
 
 #include <fmt/format.h>
@@ -31,10 +32,15 @@ std::size_t edits(std::string_view a, std::string_view b) {
 std::string nearest_name(std::string_view given, const std::vector<std::string>& known) {
   // A long text is no slip of the fingers, and comparing it costs time in proportion.
   if (given.size() > 64) return {};
+  std::string lowered(given);
+  std::transform(lowered.begin(), lowered.end(), lowered.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   std::string best;
-  std::size_t fewest = std::max<std::size_t>(2, given.size() / 3) + 1;
+  // Of a very short name two edits leave nothing.
+  std::size_t fewest =
+      (given.size() <= 2 ? given.size() / 2 : std::max<std::size_t>(2, given.size() / 3)) + 1;
   for (const std::string& name : known) {
-    const std::size_t needed = edits(given, name);
+    const std::size_t needed = edits(lowered, name);
     if (needed < fewest) {
       fewest = needed;
       best = name;

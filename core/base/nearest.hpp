@@ -9,7 +9,8 @@
 
 namespace flashsim {
 
-/// The name with the fewest edits (insert, delete, replace, swap neighbours); empty when none is near.
+/// The name with the fewest edits (insert, delete, replace, swap neighbours), capitals aside; empty when none
+/// is near.
 std::string nearest_name(std::string_view given, const std::vector<std::string>& known);
 
 /// error: unknown <what> '<given>' / hint: did you mean '<nearest>'? known: a, b, c

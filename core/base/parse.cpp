@@ -54,7 +54,7 @@ Result<double> parse_finite(std::string_view name, std::string_view text) {
 }
 
 Result<Bytes> parse_size(std::string_view name, std::string_view text) {
-  const Error wrong{fmt::format("{} must be a size of at least one byte, not '{}'", name, text),
+  const Error wrong{fmt::format("{} must be a size such as 192KiB, not '{}'", name, text),
                     "write bytes as a plain number, or with KiB, MiB or GiB: 65536, 192KiB, 1.5MiB"};
   std::string_view number = text;
   double unit = 1;

@@ -20,7 +20,7 @@ std::vector<std::string> read_names(JsonReader& reader, const std::string& key) 
   if (list == nullptr) return names;
   bool texts = list->is_array();
   for (const auto& item : *list) {
-    texts = texts && item.is_string();
+    texts = texts && is_one_line(item);
     if (texts) names.push_back(item.get<std::string>());
   }
   if (!texts) reader.fail({fmt::format("{} must be a list of texts", reader.path_of(key)), ""});

@@ -63,6 +63,12 @@ Result<Tiling> resolve_tiling(Algorithm algorithm, const Problem& problem, Tilin
   tiling.key_rows = request.key_rows.value_or(tiling.key_rows);
   tiling = shrink_to_fit(problem, tiling, shared_memory, !request.query_rows, !request.key_rows);
   if (facts_of(algorithm).tiled && !fits(problem, tiling, shared_memory)) {
+    if (!request.query_rows && !request.key_rows) {
+      return Error{
+          fmt::format("no tiles fit: one row each of Q, K and V needs {} B of shared memory, and {} is {} B",
+                      tile_footprint(problem, tiling).value(), limit_name, shared_memory.value()),
+          ""};
+    }
     return does_not_fit(problem, tiling, shared_memory, limit_name);
   }
   return tiling;

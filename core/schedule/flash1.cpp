@@ -21,8 +21,8 @@ void walk_flash1(const Problem& problem, Tiling tiling, Listener& listener) {
     for (std::int64_t i = 0; i < grid.query_tiles(); ++i) {
       if (j >= grid.visited_key_tiles(i)) continue;
       if (!loaded) {
-        listener.step(grid.move(load, Operand::K, i, j));
-        listener.step(grid.move(load, Operand::V, i, j));
+        listener.step(grid.for_all_rows(load, Operand::K, j));
+        listener.step(grid.for_all_rows(load, Operand::V, j));
         loaded = true;
       }
       listener.step(grid.move(load, Operand::Q, i, j));

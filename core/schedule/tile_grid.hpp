@@ -52,6 +52,14 @@ class TileGrid {
     step.idle = visible_whole(i, j);
     return step;
   }
+  /// The move of key tile j for every query tile that comes after.
+  [[nodiscard]] Step for_all_rows(Operation operation, Operand operand, std::int64_t j) const {
+    return {.operation = operation,
+            .operand = operand,
+            .key_tile = j,
+            .rows = {0, problem_.seq},
+            .keys = keys(j)};
+  }
   /// A step on the whole row block of query tile i.
   [[nodiscard]] Step on_rows(Operation operation, std::int64_t i, Operand operand = {}) const {
     return {.operation = operation, .operand = operand, .query_tile = i, .rows = rows(i), .keys = all_keys()};

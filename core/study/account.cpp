@@ -33,7 +33,7 @@ class Watched : public Listener {
 
 Error leaves_64_bits(Algorithm algorithm, const Problem& problem) {
   return {fmt::format("a count of {} leaves 64 bits ({})", facts_of(algorithm).name, shape_text(problem)),
-          "lower --seq, --kv-seq, --batch, --heads or --head-dim, or the tiles"};
+          "make the problem smaller (--seq, --kv-seq, --batch, --heads, --head-dim) or choose other tiles"};
 }
 
 std::optional<StandardBeside> standard_beside(const Problem& problem, const AccountSources& sources) {
@@ -101,9 +101,10 @@ Result<AccountReport> make_account(const AccountRequest& request, const Progress
   if (!machine) return machine.error();
   report.machine = std::move(machine).value();
   report.shared_memory = request.shared_memory.value_or(report.machine.shared_memory_per_block);
-  const std::string limit_name = request.shared_memory
-                                     ? std::string("the limit given by --sram")
-                                     : fmt::format("a block's limit on {}", report.machine.title);
+  const bool limit_is_machines = report.shared_memory == report.machine.shared_memory_per_block;
+  const std::string limit_name = limit_is_machines
+                                     ? fmt::format("a block's limit on {}", report.machine.title)
+                                     : std::string("the limit given by --sram");
   const auto tiling =
       resolve_tiling(report.algorithm, report.problem, request.tiles, report.shared_memory, limit_name);
   if (!tiling) return tiling.error();

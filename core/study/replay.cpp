@@ -83,9 +83,11 @@ Result<ReplayReport> replay_of(Scenario scenario, const ReplayRequest& request) 
                                                         : play<float>(report, algorithm, inputs);
   if (error) return *error;
   const bool right = report.within_tolerance(report.standard) && report.within_tolerance(report.tiled);
-  report.verdict = right                               ? Verdict::right
-                   : report.scenario.switches.broken() ? Verdict::broken
-                                                       : Verdict::wrong;
+  if (!right) {
+    report.verdict = report.scenario.switches.broken() ? Verdict::broken : Verdict::wrong;
+  } else {
+    report.verdict = report.tolerance.says_nothing() ? Verdict::undecided : Verdict::right;
+  }
   return report;
 }
 

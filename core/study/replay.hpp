@@ -38,12 +38,19 @@ struct Recording {
 };
 
 enum class Verdict {
-  right,   ///< within the tolerance
-  broken,  ///< wrong, as was asked for
-  wrong,   ///< wrong, and nobody asked for it
+  right,      ///< within the tolerance
+  broken,     ///< wrong, as was asked for
+  wrong,      ///< wrong, and nobody asked for it
+  undecided,  ///< within a tolerance that is as large as the values themselves
 };
 constexpr std::string_view name_of(Verdict verdict) {
-  return verdict == Verdict::right ? "right" : verdict == Verdict::broken ? "broken on purpose" : "wrong";
+  switch (verdict) {
+    case Verdict::right: return "right";
+    case Verdict::broken: return "broken on purpose";
+    case Verdict::wrong: return "wrong";
+    case Verdict::undecided: return "undecided";
+  }
+  return "";
 }
 
 struct ReplayReport {

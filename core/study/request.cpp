@@ -27,7 +27,12 @@ std::optional<T> named(JsonReader& reader, const std::string& key, Lookup lookup
 
 }  // namespace
 
-AccountRequest laid_over(AccountRequest over, const AccountRequest& under) {
+AccountRequest laid_over(AccountRequest over, const AccountRequest& given) {
+  AccountRequest under = given;
+  if (over.seq && under.kv_seq == under.seq) under.kv_seq.reset();
+  if (over.heads && under.kv_heads == under.heads) under.kv_heads.reset();
+  if (over.gpu) under.shared_memory.reset();
+  if (over.gpu || over.shared_memory || over.algorithm || over.head_dim || over.dtype) under.tiles = {};
   fill(over.algorithm, under.algorithm);
   fill(over.batch, under.batch);
   fill(over.heads, under.heads);

@@ -28,8 +28,10 @@ struct AccountRequest {
   bool count_always = false;  ///< count walks of any length
 };
 
-/// `over`, and `under` where `over` is silent.
-AccountRequest laid_over(AccountRequest over, const AccountRequest& under);
+/// `over`, and `under` where `over` is silent. A result's input states what was resolved as well as what was
+/// asked for; where `over` changes what a value followed from, the value follows again: key/value length
+/// and heads that were the query's, the GPU's shared memory, and the tiles.
+AccountRequest laid_over(AccountRequest over, const AccountRequest& given);
 
 /// The problem that is asked for. Key/value heads and length default to the query's. Errors: as
 /// Problem::validate.

@@ -209,8 +209,8 @@ class ScenarioReader {
            ""});
     }
     for (const json& question : *list) {
-      if (!question.is_string()) {
-        return reader_.fail({fmt::format("{} must be a list of texts, and has {}",
+      if (!is_one_line(question)) {
+        return reader_.fail({fmt::format("{} must be a list of texts of one line, and has {}",
                                          reader_.path_of("questions"), short_json(question)),
                              ""});
       }

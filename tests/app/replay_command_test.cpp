@@ -73,3 +73,8 @@ TEST_CASE(
   const json twice = result_of("break-it --no-subtract-max --magnitude 30 --compute f64");
   CHECK(std::isfinite(number(twice["output"][0][0][0][0])));
 }
+
+TEST_CASE("a wrong result is told as wrong at any magnitude, and what can't be told as undecided") {
+  CHECK(result_of("break-it --no-rescale --tile-k 2 --magnitude 1e6")["verdict"] == "broken on purpose");
+  CHECK(result_of("break-it --tile-k 2 --magnitude 1e6")["verdict"] == "right");
+}

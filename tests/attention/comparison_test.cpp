@@ -72,8 +72,8 @@ TEST_CASE("the place is told by batch, head, row and column") {
 TEST_CASE("the tolerance is the documented bound") {
   Problem problem{.batch = 1, .heads = 1, .kv_heads = 1, .seq = 1, .kv_seq = 100, .head_dim = 12};
   const Truth truth{.largest_score = 7, .largest_value = 3};
-  const double products = 2 * (12 + 4) * 7 + 2 * 100 + 16;
-  const double given = 2 * 4 * 7 + 2 * 100 + 16;
+  const double products = 2 * (12 + 2) * 7 + 4 * 100 + 16;
+  const double given = 4 * 100 + 16;
   const Tolerance single = tolerance_of<float>(problem, truth, false);
   CHECK(single.epsilon == std::ldexp(1.0, -24));
   CHECK(single.output == std::ldexp(1.0, -24) * 3 * products);
@@ -82,6 +82,15 @@ TEST_CASE("the tolerance is the documented bound") {
   CHECK(twice.epsilon == std::ldexp(1.0, -53));
   CHECK(twice.output == std::ldexp(1.0, -53) * 3 * given);
   CHECK(test::is_near<double>(twice.lse * 0x1p53, given + 7 + std::log(100.0)));
+}
+
+TEST_CASE("a tolerance as large as the values says nothing, and a smaller one does") {
+  const Problem problem{.batch = 1, .heads = 1, .kv_heads = 1, .seq = 1, .kv_seq = 2, .head_dim = 2};
+  CHECK(tolerance_of<float>(problem, {.largest_score = 1e7, .largest_value = 3}, false).says_nothing());
+  CHECK_FALSE(
+      tolerance_of<double>(problem, {.largest_score = 1e7, .largest_value = 3}, false).says_nothing());
+  CHECK_FALSE(tolerance_of<float>(problem, {.largest_score = 1e7, .largest_value = 3}, true).says_nothing());
+  CHECK_FALSE(tolerance_of<float>(problem, {.largest_score = 1, .largest_value = 0}, false).says_nothing());
 }
 
 TEST_CASE("the truth knows the largest score and the largest value that are visible and finite") {

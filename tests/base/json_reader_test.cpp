@@ -55,7 +55,7 @@ TEST_CASE("a key that nobody asked for is refused with its path and the nearest 
   CHECK(reader.integer("seq") == 8);
   CHECK_FALSE(reader.integer("heads"));
   const auto error = reader.finish();
-  CHECK(message_of(error) == "unknown key a.json: problem.haeds");
+  CHECK(message_of(error) == "a.json: unknown key problem.haeds");
   CHECK(hint_of(error) == "did you mean 'heads'? known: heads, seq");
 }
 
@@ -68,7 +68,7 @@ TEST_CASE("a wrong type is refused with its path and value") {
   CHECK(message_after(R"({"k": "8"})", [](JsonReader& r) { r.number("k"); }) ==
         "a.json: problem.k must be a finite number, not \"8\"");
   CHECK(message_after(R"({"k": 8})", [](JsonReader& r) { r.text("k"); }) ==
-        "a.json: problem.k must be a text, not 8");
+        "a.json: problem.k must be a text of one line, not 8");
   CHECK(message_after(R"({"k": 1})", [](JsonReader& r) { r.flag("k"); }) ==
         "a.json: problem.k must be true or false, not 1");
   CHECK(message_after(R"({"k": []})", [](JsonReader& r) { r.object("k"); }) ==

@@ -77,7 +77,7 @@ TEST_CASE("what is no size of at least one byte is refused with its text") {
         "0.1KiB", "0.0001KiB", "nan", "inf", "1 2", "-1KiB", " 8"}) {
     CAPTURE(text);
     CHECK(message_of(parse_size("--sram", text)) ==
-          "--sram must be a size of at least one byte, not '" + text + "'");
+          "--sram must be a size such as 192KiB, not '" + text + "'");
     CHECK(hint_of(parse_size("--sram", text)) ==
           "write bytes as a plain number, or with KiB, MiB or GiB: 65536, 192KiB, 1.5MiB");
   }

@@ -76,7 +76,7 @@ TEST_CASE("an unknown model is told with the nearest name") {
 
 TEST_CASE("a model file with an unknown, missing or wrong key is refused") {
   CHECK(message_for(model_file()) == kNoError);
-  CHECK(message_with("head", 3) == "unknown key 'm.json': head");
+  CHECK(message_with("head", 3) == "'m.json': unknown key head");
   for (const char* key : {"heads", "kv_heads", "head_dim", "layers"}) {
     CHECK(message_with(key, nullptr) == std::string("'m.json': ") + key + " is missing");
     CHECK(message_with(key, 0) ==

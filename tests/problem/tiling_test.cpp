@@ -56,8 +56,12 @@ TEST_CASE("tiles that can't fit by any size say what one row needs") {
   const Problem p = problem_of(4096, NumberType::fp64);
   const auto none = resolve_tiling(Algorithm::flash2, p, {}, Bytes(64 * kKiB), "a block's limit on T4");
   CHECK(message_of(none) ==
-        "tiles 1×1 need 98304 B of shared memory for Q, K and V, and a block's limit on T4 is 65536 B");
-  CHECK(hint_of(none) == "not even tiles of one row fit: they need 98304 B");
+        "no tiles fit: one row each of Q, K and V needs 98304 B of shared memory, and a block's limit on T4 "
+        "is 65536 B");
+  CHECK(hint_of(none) == "");
+  const auto explicit_ones =
+      resolve_tiling(Algorithm::flash2, p, {.key_rows = 4}, Bytes(64 * kKiB), "a block's limit on T4");
+  CHECK(hint_of(explicit_ones) == "not even tiles of one row fit: they need 98304 B");
 }
 
 TEST_CASE("the paper's rule takes the shared memory in elements of the storage type") {

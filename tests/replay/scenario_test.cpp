@@ -170,31 +170,31 @@ TEST_CASE("another schema is refused") {
         R"(a.json: schema must be "flashsim.scenario/1", not "flashsim.scenario/2")");
   CHECK(refusal(R"({"schema": "flashsim.replay/1"})") ==
         R"(a.json: schema must be "flashsim.scenario/1", not "flashsim.replay/1")");
-  CHECK(refusal("{}") == R"(a.json: schema must be "flashsim.scenario/1", not absent)");
-  CHECK(refusal(R"({"schema": 1})") == "a.json: schema must be a text, not 1");
+  CHECK(refusal("{}") == R"(a.json: schema is missing: it must be "flashsim.scenario/1")");
+  CHECK(refusal(R"({"schema": 1})") == "a.json: schema must be a text of one line, not 1");
 }
 
 TEST_CASE("unknown keys are refused with their path, and the nearest one is named") {
-  CHECK(refusal(scenario_text(kScores, R"("titel": "T")")) == "unknown key a.json: titel");
+  CHECK(refusal(scenario_text(kScores, R"("titel": "T")")) == "a.json: unknown key titel");
   CHECK(advice(scenario_text(kScores, R"("titel": "T")")) ==
         "did you mean 'title'? known: problem, questions, schema, switches, tensors, tiling, title");
-  CHECK(refusal_of_problem(R"({"causel": true})") == "unknown key a.json: problem.causel");
+  CHECK(refusal_of_problem(R"({"causel": true})") == "a.json: unknown key problem.causel");
   CHECK(advice(scenario_text(kScores, R"("problem": {"causel": true})")) ==
         "did you mean 'causal'? known: batch, causal, causal_alignment, dtype, head_dim, heads, kv_heads, "
         "kv_seq, scale, seq");
-  CHECK(refusal_of_tensors(kScores + R"(, "x": 1)") == "unknown key a.json: tensors.x");
+  CHECK(refusal_of_tensors(kScores + R"(, "x": 1)") == "a.json: unknown key tensors.x");
   CHECK(advice(scenario_text(kScores + R"(, "vv": 1)")) ==
         "did you mean 'v'? known: k, q, random, scores, v");
   CHECK(refusal(scenario_text(R"("random": {"sed": 1})", R"("problem": {"seq": 1, "head_dim": 1})")) ==
-        "unknown key a.json: tensors.random.sed");
+        "a.json: unknown key tensors.random.sed");
   CHECK(advice(scenario_text(R"("random": {"sed": 1})", R"("problem": {"seq": 1, "head_dim": 1})")) ==
         "did you mean 'seed'? known: magnitude, seed");
   CHECK(refusal(scenario_text(kScores, R"("tiling": {"query_row": 1})")) ==
-        "unknown key a.json: tiling.query_row");
+        "a.json: unknown key tiling.query_row");
   CHECK(advice(scenario_text(kScores, R"("tiling": {"query_row": 1})")) ==
         "did you mean 'query_rows'? known: key_rows, query_rows");
   CHECK(refusal(scenario_text(kScores, R"("switches": {"rescal": true})")) ==
-        "unknown key a.json: switches.rescal");
+        "a.json: unknown key switches.rescal");
   CHECK(advice(scenario_text(kScores, R"("switches": {"rescal": true})")) ==
         "did you mean 'rescale'? known: rescale, subtract_max");
 }
@@ -335,7 +335,7 @@ TEST_CASE("wrong values are refused with their path") {
           fmt::format("a.json: problem.dtype is {}: a scenario is executed in fp32 or fp64", type));
   }
   const auto with = [](const std::string& rest) { return refusal(scenario_text(kScores, rest)); };
-  CHECK(with(R"("title": 3)") == "a.json: title must be a text, not 3");
+  CHECK(with(R"("title": 3)") == "a.json: title must be a text of one line, not 3");
   CHECK(with(R"("tiling": [])") == "a.json: tiling must be an object, not []");
   CHECK(with(R"("tiling": {"key_rows": 0})") ==
         "a.json: tiling.key_rows must be a whole number from 1 to 1099511627776, not 0");
@@ -343,13 +343,14 @@ TEST_CASE("wrong values are refused with their path") {
         R"(a.json: switches.rescale must be true or false, not "no")");
   CHECK(with(R"("switches": true)") == "a.json: switches must be an object, not true");
   CHECK(with(R"("questions": "Why?")") == R"(a.json: questions must be a list of texts, not "Why?")");
-  CHECK(with(R"("questions": ["Why?", 3])") == "a.json: questions must be a list of texts, and has 3");
+  CHECK(with(R"("questions": ["Why?", 3])") ==
+        "a.json: questions must be a list of texts of one line, and has 3");
 }
 
 TEST_CASE("a file is called by its path, and its absence is told") {
   const test::TemporaryFolder folder;
   const std::string path = folder.file("s.json", scenario_text(kScores, R"("titel": "T")"));
-  CHECK(message_of(find_scenario(path)) == fmt::format("unknown key '{}': titel", path));
+  CHECK(message_of(find_scenario(path)) == fmt::format("'{}': unknown key titel", path));
   CHECK(message_of(find_scenario(folder.file("good.json", scenario_text(kScores)))) == kNoError);
   CHECK(message_of(find_scenario(folder / "none.json")) != kNoError);
 }

@@ -71,8 +71,8 @@ initialise m 0
 initialise O 1
 initialise l 1
 initialise m 1
-load K 0 0
-load V 0 0
+load K 0
+load V 0
 load Q 0 0
 load O 0 0
 load l 0 0
@@ -101,8 +101,8 @@ store O 1 0
 store l 1 0
 store m 1 0
 discard 1 0
-load K 1 1
-load V 1 1
+load K 1
+load V 1
 load Q 1 1
 load O 1 1
 load l 1 1

@@ -60,7 +60,8 @@ TEST_CASE("a count that leaves 64 bits is an error, at once, for every algorithm
       const auto report = make_account({.algorithm = facts.algorithm, .seq = kLargest, .causal = causal});
       CHECK(message_of(report) == "a count of " + std::string(facts.name) +
                                       " leaves 64 bits (B 1 · H 32 · N 1099511627776 · d 128)");
-      CHECK(hint_of(report) == "lower --seq, --kv-seq, --batch, --heads or --head-dim, or the tiles");
+      CHECK(hint_of(report) ==
+            "make the problem smaller (--seq, --kv-seq, --batch, --heads, --head-dim) or choose other tiles");
     }
   }
   CHECK(message_of(make_account({.batch = kLargest, .heads = kLargest, .seq = 1, .head_dim = 1}))

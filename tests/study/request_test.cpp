@@ -68,8 +68,8 @@ TEST_CASE("a whole report is read by its input") {
 }
 
 TEST_CASE("an unknown key is refused with its path and the nearest key") {
-  CHECK(message_for(R"({"sequence": 5})") == "unknown key a.json: sequence");
-  CHECK(message_for(R"({"input": {"head": 5}})") == "unknown key a.json: input.head");
+  CHECK(message_for(R"({"sequence": 5})") == "a.json: unknown key sequence");
+  CHECK(message_for(R"({"input": {"head": 5}})") == "a.json: unknown key input.head");
   CHECK(hint_of(read_request(R"({"input": {"head": 5}})", "a.json"))
             .starts_with("did you mean 'heads'? known: "));
 }
@@ -90,7 +90,7 @@ TEST_CASE("a wrong value is refused with its path") {
   CHECK(message_for(R"({"algorithm": "flsh2"})") == "a.json: algorithm: unknown algorithm 'flsh2'");
   CHECK(hint_of(read_request(R"({"algorithm": "flsh2"})", "a.json"))
             .starts_with("did you mean 'flash2'? known: "));
-  CHECK(message_for(R"({"algorithm": 2})") == "a.json: algorithm must be a text, not 2");
+  CHECK(message_for(R"({"algorithm": 2})") == "a.json: algorithm must be a text of one line, not 2");
   CHECK(message_for(R"({"dtype": "fp15"})") == "a.json: dtype: unknown type 'fp15'");
   CHECK(message_for(R"({"causal": 1})") == "a.json: causal must be true or false, not 1");
   CHECK(message_for(R"({"causal_alignment": "left"})") ==
@@ -99,7 +99,7 @@ TEST_CASE("a wrong value is refused with its path") {
   CHECK(message_for(R"({"sram_bytes": 0})") == "a.json: sram_bytes must be at least 1, not 0");
   CHECK(message_for(R"({"sram_bytes": "192KiB"})") ==
         "a.json: sram_bytes must be a whole number, not \"192KiB\"");
-  CHECK(message_for(R"({"gpu": 100})") == "a.json: gpu must be a text, not 100");
+  CHECK(message_for(R"({"gpu": 100})") == "a.json: gpu must be a text of one line, not 100");
   CHECK(message_for(R"({"input": 3})") == "a.json: input must be an object, not 3");
   CHECK(message_for("{\"seq\": 8") == "a.json isn't valid JSON: it ends too early, at line 1, column 10");
 }
@@ -111,6 +111,27 @@ TEST_CASE("a file that holds no object is refused by its name") {
 TEST_CASE("a size beyond 64 bits is refused, not taken for an overflowed one") {
   CHECK(message_for(R"({"sram_bytes": 9223372036854775807})") ==
         "a.json: sram_bytes is too large: 9223372036854775807");
+}
+
+TEST_CASE("what followed from a value that is laid over follows again") {
+  const AccountRequest under{.heads = 4,
+                             .kv_heads = 4,
+                             .seq = 9,
+                             .kv_seq = 9,
+                             .tiles = {5, 6},
+                             .shared_memory = Bytes(99),
+                             .gpu = "t4"};
+  const AccountRequest longer = laid_over({.seq = 20}, under);
+  CHECK_FALSE(longer.kv_seq.has_value());
+  CHECK(longer.kv_heads == 4);
+  CHECK(longer.tiles.query_rows == 5);
+  CHECK_FALSE(laid_over({.heads = 2}, under).kv_heads.has_value());
+  CHECK(laid_over({.seq = 20, .kv_seq = 7}, under).kv_seq == 7);
+  const AccountRequest elsewhere = laid_over({.gpu = "h100"}, under);
+  CHECK_FALSE(elsewhere.shared_memory.has_value());
+  CHECK_FALSE(elsewhere.tiles.query_rows.has_value());
+  CHECK_FALSE(laid_over({.head_dim = 32}, under).tiles.key_rows.has_value());
+  CHECK(laid_over({.head_dim = 32}, under).shared_memory == Bytes(99));
 }
 
 TEST_CASE("of two requests laid over each other the upper one is heard, the lower one where it is silent") {
@@ -142,7 +163,7 @@ TEST_CASE("of two requests laid over each other the upper one is heard, the lowe
   CHECK(both.head_dim == 13);
   CHECK(both.dtype == NumberType::fp32);
   CHECK(both.alignment == CausalAlignment::top_left);
-  CHECK(both.tiles.key_rows == 6);
+  CHECK_FALSE(both.tiles.key_rows.has_value());  // chosen for flash1
   CHECK(both.shared_memory == Bytes(99));
   CHECK(both.gpu == "t4");
   CHECK(both.count_always);
