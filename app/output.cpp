@@ -21,7 +21,7 @@ std::string rendered(const OutputOptions& options, const Forms& forms) {
   if (options.format == "json") return json_text(forms.json());
   if (options.format == "csv") return render_csv(forms.csv());
   if (options.format == "markdown") return render_markdown(forms.document());
-  return render_text(forms.document(), !options.file && colour_wanted());
+  return render_text(forms.document(), !options.file && colour_wanted(), options.file ? 0 : terminal_width());
 }
 
 /// Text on one line: what a message quotes may hold line breaks or control characters, or be very long.

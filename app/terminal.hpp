@@ -11,6 +11,9 @@ bool colour_wanted();
 
 bool is_terminal(std::FILE* stream);
 
+/// The columns of the terminal that standard output is; 0 where it is none.
+std::size_t terminal_width();
+
 /// A line on standard error that shows how far a long piece of work is; nothing where that isn't a
 /// terminal, and nothing in the first half second.
 class ProgressLine {

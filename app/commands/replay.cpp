@@ -92,7 +92,7 @@ void show_stepwise(const ReplayReport& report) {
       if (!on) return;
     }
     first = false;
-    std::fputs(render_text(page, colour_wanted()).c_str(), stdout);
+    std::fputs(render_text(page, colour_wanted(), terminal_width()).c_str(), stdout);
     std::fflush(stdout);
   }
 }

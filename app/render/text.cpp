@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 
 #include <fmt/format.h>
 
@@ -13,7 +14,7 @@ constexpr double kBarWidth = 40;
 
 class TextRenderer {
  public:
-  explicit TextRenderer(bool coloured) : coloured_(coloured) {}
+  TextRenderer(bool coloured, std::size_t width) : coloured_(coloured), width_(width) {}
 
   std::string render(const Document& document) {
     for (const Block& block : document) {
@@ -29,6 +30,23 @@ class TextRenderer {
   }
   [[nodiscard]] std::string bold(const std::string& text) const { return styled(text, "1"); }
   [[nodiscard]] std::string dim(const std::string& text) const { return styled(text, "2"); }
+
+  /// `text` broken at blanks into lines that fit behind `indent` columns.
+  [[nodiscard]] std::vector<std::string> broken(const std::string& text, std::size_t indent) const {
+    constexpr std::size_t kLeast = 24;  // narrower than that nothing is gained
+    if (width_ == 0 || width_ < indent + kLeast || indent + width_of(text) <= width_) return {text};
+    std::vector<std::string> lines(1);
+    std::istringstream words(text);
+    for (std::string word; words >> word;) {
+      std::string& line = lines.back();
+      if (!line.empty() && indent + width_of(line) + 1 + width_of(word) > width_) {
+        lines.push_back(word);
+      } else {
+        line += (line.empty() ? "" : " ") + word;
+      }
+    }
+    return lines;
+  }
 
   void set(const Title& title) { out_ += bold(title.name) + "   " + title.about + "\n"; }
   void set(const Heading& heading) { out_ += bold(heading.text) + "\n"; }
@@ -46,13 +64,27 @@ class TextRenderer {
     for (const auto& row : table.rows) widen(row, 2);
     widen(table.total, 2);
 
+    const std::size_t last = header.size() - 1;
+    const auto is_left = [&](std::size_t c) {
+      return c == 0 || std::count(table.left.begin(), table.left.end(), c) > 0;
+    };
+    std::size_t indent = 0;
+    for (std::size_t c = 0; c < last; ++c) indent += widths[c] + kGap;
     const auto line = [&](const std::vector<std::string>& cells, bool head) {
       std::string text;
       for (std::size_t c = 0; c < cells.size(); ++c) {
-        const bool left = c == 0 || std::count(table.left.begin(), table.left.end(), c) > 0;
-        std::string cell = padded((c == 0 && !head ? "  " : "") + cells[c], widths[c], !left);
+        const std::string cell = (c == 0 && !head ? "  " : "") + cells[c];
         if (c > 0) text += std::string(kGap, ' ');
-        text += cell;
+        if (c < last || last == 0 || !is_left(c)) {
+          text += padded(cell, widths[c], !is_left(c));
+          continue;
+        }
+        // A last column of text may be long: it is broken under itself.
+        std::string before;
+        for (const std::string& part : broken(cell, indent)) {
+          text += before + part;
+          before = "\n" + std::string(indent, ' ');
+        }
       }
       text.erase(text.find_last_not_of(' ') + 1);
       return text + "\n";
@@ -80,11 +112,18 @@ class TextRenderer {
       label = std::max(label, width_of(fact.label));
       value = std::max(value, width_of(fact.value));
     }
+    const std::size_t indent = 2 + label + kGap + value + kGap;
     for (const Fact& fact : block.facts) {
       out_ += "  " + padded(fact.label, label, false) + std::string(kGap, ' ');
-      out_ += fact.note.empty() ? fact.value
-                                : padded(fact.value, value, false) + std::string(kGap, ' ') + dim(fact.note);
-      out_ += "\n";
+      if (fact.note.empty()) {
+        out_ += fact.value + "\n";
+        continue;
+      }
+      std::string before = padded(fact.value, value, false) + std::string(kGap, ' ');
+      for (const std::string& line : broken(fact.note, indent)) {
+        out_ += before + dim(line) + "\n";
+        before = std::string(indent, ' ');
+      }
     }
   }
 
@@ -122,6 +161,7 @@ class TextRenderer {
   }
 
   bool coloured_;
+  std::size_t width_;
   std::string out_;
 };
 
@@ -138,8 +178,8 @@ std::string padded(const std::string& text, std::size_t width, bool right) {
   return right ? blanks + text : text + blanks;
 }
 
-std::string render_text(const Document& document, bool coloured) {
-  return TextRenderer(coloured).render(document);
+std::string render_text(const Document& document, bool coloured, std::size_t width) {
+  return TextRenderer(coloured, width).render(document);
 }
 
 }  // namespace flashsim

@@ -7,8 +7,9 @@
 
 namespace flashsim {
 
-/// Text with colour and bold where `coloured`.
-std::string render_text(const Document& document, bool coloured);
+/// Text with colour and bold where `coloured`. Notes and last columns of text are broken to fit `width`
+/// columns; 0 leaves every line as long as it is.
+std::string render_text(const Document& document, bool coloured, std::size_t width = 0);
 
 /// The columns that a text takes on a terminal: one for each code point.
 std::size_t width_of(const std::string& text);

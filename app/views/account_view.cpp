@@ -79,9 +79,10 @@ std::string balance_text(const AccountReport& r) {
   if (!machine)
     return exact + fmt::format("no {} rate of the {} is known", name_of(r.problem.storage), r.machine.title);
   const double executed = (r.tally().work.products / r.hbm_bytes()).value;
-  return exact + fmt::format("the {} balances at {} in {}: {} binds", r.machine.title,
-                             three_digits(machine->value), name_of(r.problem.storage),
-                             executed < machine->value ? "HBM, uncached," : "arithmetic");
+  return exact +
+         fmt::format("the {} balances at {} in {}, so {}", r.machine.title, three_digits(machine->value),
+                     name_of(r.problem.storage),
+                     executed < machine->value ? "HBM binds where nothing is cached" : "arithmetic binds");
 }
 
 FactsBlock arithmetic_facts(const AccountReport& r) {

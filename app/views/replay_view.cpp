@@ -61,7 +61,7 @@ std::string lesson_name(Operation operation) {
     case Operation::rescale: return "state update";
     case Operation::store:
     case Operation::initialise: return "write";
-    case Operation::reset: return "start";
+    case Operation::reset: return "reset";
     default: return std::string(name_of(operation));
   }
 }
@@ -188,6 +188,9 @@ class FrameLines {
   std::vector<std::string>& lines_;
 };
 
+/// A tile's number; empty for none.
+std::string tile_text(std::int64_t tile) { return tile < 0 ? "" : fmt::format("{}", tile); }
+
 std::string head_text(const Problem& p, const Frame& frame) {
   std::string text;
   if (p.batch > 1) text += fmt::format("batch {} · ", frame.batch);
@@ -213,9 +216,11 @@ std::vector<Document> tiled_pages(const ReplayReport& report) {
     if (keys_outside) {
       here += step.operation == Operation::initialise
                   ? "Before the first tile"
-                  : fmt::format("Key tile {} · {}", step.key_tile, keys_text(step.keys));
+                  : fmt::format("{} tile {} · {}", here.empty() ? "Key" : "key", step.key_tile,
+                                keys_text(step.keys));
     } else {
-      here += fmt::format("Query tile {} · {}", step.query_tile, rows_text(step.rows));
+      here += fmt::format("{} tile {} · {}", here.empty() ? "Query" : "query", step.query_tile,
+                          rows_text(step.rows));
     }
     if (here != title) {
       close();
@@ -382,8 +387,8 @@ CsvTable replay_csv(const ReplayReport& report) {
             table.rows.push_back(
                 {recording, fmt::format("{}", i), std::string(name_of(step.operation)),
                  moves ? std::string(name_of(step.operand)) : "", fmt::format("{}", frame.batch),
-                 fmt::format("{}", frame.head), fmt::format("{}", step.query_tile),
-                 fmt::format("{}", step.key_tile), std::string(name_of(name)),
+                 fmt::format("{}", frame.head), tile_text(step.query_tile), tile_text(step.key_tile),
+                 std::string(name_of(name)),
                  fmt::format("{}", (of_keys ? step.keys.begin : step.rows.begin) + r),
                  fmt::format("{}", (by_key ? step.keys.begin : 0) + c), exact_text(matrix.at(r, c))});
           }
