@@ -75,11 +75,12 @@ std::string flops_text(Flops flops) {
 /// What binds, by the roofline: executed FLOPs over HBM bytes against the machine's balance.
 std::string balance_text(const AccountReport& r) {
   const auto machine = r.balance();
-  const std::string exact = "exact FLOPs a byte of HBM; ";
-  if (!machine)
-    return exact + fmt::format("no {} rate of the {} is known", name_of(r.problem.storage), r.machine.title);
   const double executed = (r.tally().work.products / r.hbm_bytes()).value;
-  return exact +
+  const std::string kinds = fmt::format("exact, {} executed; ", three_digits(executed));
+  if (!machine) {
+    return kinds + fmt::format("no {} rate of the {} is known", name_of(r.problem.storage), r.machine.title);
+  }
+  return kinds +
          fmt::format("the {} balances at {} in {}, so {}", r.machine.title, three_digits(machine->value),
                      name_of(r.problem.storage),
                      executed < machine->value ? "HBM binds where nothing is cached" : "arithmetic binds");
