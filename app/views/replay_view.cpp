@@ -101,7 +101,7 @@ class FrameLines {
       case Operation::discard: line(frame, "", "S, P, K and V leave the chip; nothing is written"); break;
       case Operation::finish:
         by_row(frame, [&](std::int64_t r) {
-          const std::string output = "Y = o / l = " + vector_text(*frame.find(ChipValue::O), r);
+          std::string output = "Y = o / l = " + vector_text(*frame.find(ChipValue::O), r);
           // flash1 keeps l and m instead of L.
           if (keeps_statistics()) return output;
           return fmt::format("{}   L = m + ln l = {}", output,
