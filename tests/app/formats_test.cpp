@@ -1,6 +1,10 @@
 // JSON follows its schemas, repeats its run, and is written whole; terminals and colours.
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -133,6 +137,26 @@ TEST_CASE("there is no colour where output is no terminal, and colour on a termi
         std::string::npos);
   CHECK(run_shell("NO_COLOR=1 " + terminal + "'flashsim list switches' /dev/null", folder.path())
             .out.find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("notes break to the width of the terminal, and no word is lost") {
+  const TemporaryFolder folder;
+  if (run_shell("command -v script && command -v stty", folder.path()).status != 0) return;
+  const std::string narrow =
+      run_shell("TERM=dumb script -qec 'stty cols 80; flashsim' /dev/null", folder.path()).out;
+  const auto words_of = [](const std::string& text) {
+    std::istringstream in(text);
+    return std::vector<std::string>(std::istream_iterator<std::string>(in), {});
+  };
+  CHECK(words_of(narrow) == words_of(run_flashsim("").out));
+  std::istringstream lines(
+      narrow.substr(narrow.find("Memory"), narrow.find("Standard moves") - narrow.find("Memory")));
+  for (std::string line; std::getline(lines, line);) {
+    INFO(line);
+    const auto width =
+        std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xC0) != 0x80 && c != '\r'; });
+    CHECK(width <= 80);
+  }
 }
 
 TEST_CASE("--step waits between pages and stops at q") {
