@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "core/account/closed_form/visited.hpp"
 #include "core/base/quantity_text.hpp"
 
 namespace flashsim {
@@ -175,16 +174,13 @@ FactsBlock score_matrix_facts(const AccountReport& r) {
 
 std::vector<std::string> legend(const AccountReport& r) {
   const Problem& p = r.problem;
-  const Visited sums = visited_sums(p, r.tiling);
   return {
       fmt::format("e = {} and a = {}: bytes of an element in storage ({}) and in accumulation ({})",
                   size_of(p.storage), size_of(p.accumulation()), name_of(p.storage),
                   name_of(p.accumulation())),
       fmt::format("Tr = ⌈N/Br⌉ and Tc = ⌈Nkv/Bc⌉: query and key tiles; Br = {}, Bc = {}", r.tiling.query_rows,
                   r.tiling.key_rows),
-      fmt::format(
-          "Σ: over the visited tile pairs of one head, {} of {}, with rows and keys the valid ones of a tile",
-          grouped(sums.visited.pairs.value()), grouped(sums.all.pairs.value())),
+      "Σ: over the visited tile pairs of one head, with rows and keys the valid ones of a tile",
       "Σmasked: over those that hold a masked pair (standard and eager: over all pairs of the grid that do)",
       "A figure with several lines is their sum"};
 }

@@ -57,8 +57,8 @@ class JsonReader {
 };
 
 /// The `input` of a result that we wrote, or the whole of a JSON that is such an input itself; `path` is
-/// what a reader of it calls it. Errors: a schema other than `schema`, and keys beside schema, input and
-/// result.
+/// what a reader of it calls it. Errors: a schema that is none of `schemas`, keys beside schema, input
+/// and result, and a result without input.
 struct InputObject {
   const nlohmann::json* object = nullptr;
   std::string path;

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/account/closed_form/visited.hpp"
 #include "core/study/account.hpp"
 
 namespace flashsim {
@@ -57,6 +58,16 @@ void add_totals(const AccountReport& r, std::vector<ExplainedFigure>& figures) {
   figures.push_back(sram.as("sram.total_bytes", r.tally().sram_total().total()));
 }
 
+/// The tile pairs that the sums of the tiled algorithms run over.
+void add_visited(const AccountReport& r, std::vector<ExplainedFigure>& figures) {
+  if (!facts_of(r.algorithm).tiled) return;
+  const Visited sums = visited_sums(r.problem, r.tiling);
+  figures.push_back({"tiles.visited_pairs", "Σ1 of Tr·Tc",
+                     fmt::format("{} of {} · {}", sums.visited.pairs.value(), sums.query_tiles.value(),
+                                 sums.key_tiles.value()),
+                     sums.visited.pairs.value()});
+}
+
 void add_memory(const AccountReport& r, std::vector<ExplainedFigure>& figures) {
   figures.push_back(peak("memory.peak_intermediate_bytes", r.prediction.intermediate, r.problem));
   figures.push_back(peak("memory.peak_allocated_bytes", r.prediction.allocated, r.problem));
@@ -86,8 +97,8 @@ void add_ratios(const AccountReport& r, std::vector<ExplainedFigure>& figures) {
 
 /// The place of a figure's group in the printed order.
 std::size_t group_of(const std::string& figure) {
-  constexpr std::array<std::string_view, 7> kGroups{"hbm.",   "sm.",     "sram.",    "memory.",
-                                                    "flops.", "launch.", "standard."};
+  constexpr std::array<std::string_view, 8> kGroups{"tiles.",  "hbm.",   "sm.",     "sram.",
+                                                    "memory.", "flops.", "launch.", "standard."};
   for (std::size_t i = 0; i < kGroups.size(); ++i) {
     if (figure.starts_with(kGroups[i])) return i;
   }
@@ -105,6 +116,7 @@ std::vector<ExplainedFigure> explanations_of(const AccountReport& report) {
        {std::pair{"flops.paper", &report.flops.paper}, {"flops.exact", &report.flops.exact}}) {
     figures.push_back({name, formula->symbols(), formula->numbers(), formula->value().value()});
   }
+  add_visited(report, figures);
   add_totals(report, figures);
   add_memory(report, figures);
   add_ratios(report, figures);

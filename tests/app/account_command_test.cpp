@@ -197,6 +197,15 @@ TEST_CASE("--explain prints formulas whose numbers multiply to the value") {
   CHECK(has(run_flashsim("--explain").out, "B·H·N·d·e"));
 }
 
+TEST_CASE("--explain tells how many tile pairs are visited: 136 of 256 when 16 by 16 tiles are causal") {
+  const json account =
+      json_of("--seq 1024 --heads 1 --head-dim 64 --dtype fp32 --tile-q 64 --tile-k 64 --explain");
+  const json& first = account["result"]["explanations"].front();
+  CHECK(first["figure"] == "tiles.visited_pairs");
+  CHECK(first["numbers"] == "136 of 16 · 16");
+  CHECK(first["value"] == 136);
+}
+
 TEST_CASE("--model fills in heads and head dimension, and explicit options win") {
   const json llama = json_of("--model llama-3.2-1b");
   CHECK(llama["input"]["heads"] == 32);

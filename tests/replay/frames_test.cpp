@@ -22,12 +22,9 @@ namespace flashsim {
 namespace {
 
 using test::after;
-using test::kNoError;
 using test::kTiled;
-using test::message_of;
 using test::near;
 using test::Numbers;
-using test::numbers_in;
 using test::replayed;
 using test::replayed_text;
 using test::same_frames;

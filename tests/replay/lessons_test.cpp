@@ -16,14 +16,10 @@ namespace flashsim {
 namespace {
 
 using test::after;
-using test::frame_of;
 using test::kTiled;
 using test::near;
 using test::Numbers;
-using test::numbers_in;
 using test::replayed;
-using test::replayed_text;
-using test::same_frames;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
