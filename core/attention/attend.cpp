@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/attention/executor.hpp"
+#include "core/base/rounding.hpp"
 #include "core/schedule/walk.hpp"
 
 namespace flashsim {
@@ -27,7 +28,8 @@ class Observed : public Listener {
 
 template <class T>
 Outputs<T> attend(Algorithm algorithm, const Problem& problem, Tiling tiling, Switches switches,
-                  const Inputs<T>& inputs, StepObserver* observer) {
+                  const Inputs<T>& inputs, const Execution& execution) {
+  StepObserver* observer = execution.observer;
   Outputs<T> outputs{Tensor4<T>(problem.batch, problem.heads, problem.seq, problem.head_dim),
                      Tensor4<T>(problem.batch, problem.heads, problem.seq, 1)};
   for (std::int64_t b = 0; b < problem.batch; ++b) {
@@ -55,18 +57,17 @@ Outputs<T> attend(Algorithm algorithm, const Problem& problem, Tiling tiling, Sw
   return outputs;
 }
 
-template <class To, class From>
-Inputs<To> converted(const Inputs<From>& inputs) {
-  return {converted_tensor<To>(inputs.q), converted_tensor<To>(inputs.k), converted_tensor<To>(inputs.v),
-          converted_tensor<To>(inputs.scores)};
+template <class T>
+void round_to_storage(const Problem& problem, Tensor4<T>& tensor) {
+  if (!is_narrower<T>(problem.storage)) return;
+  for (T& value : tensor.data()) value = stored_as(problem.storage, value);
 }
 
 template Outputs<float> attend(Algorithm, const Problem&, Tiling, Switches, const Inputs<float>&,
-                               StepObserver*);
+                               const Execution&);
 template Outputs<double> attend(Algorithm, const Problem&, Tiling, Switches, const Inputs<double>&,
-                                StepObserver*);
-template Inputs<float> converted(const Inputs<double>&);
-template Inputs<double> converted(const Inputs<float>&);
-template Inputs<double> converted(const Inputs<double>&);
+                                const Execution&);
+template void round_to_storage(const Problem&, Tensor4<float>&);
+template void round_to_storage(const Problem&, Tensor4<double>&);
 
 }  // namespace flashsim

@@ -23,8 +23,8 @@ template <class T>
 Result<Recording> record(Algorithm algorithm, const Scenario& scenario, const Inputs<T>& inputs,
                          std::optional<std::int64_t> row, const Truth& truth) {
   Recorder recorder(scenario.problem, row, kMostNumbers);
-  const Outputs<T> outputs =
-      attend<T>(algorithm, scenario.problem, scenario.tiling, scenario.switches, inputs, &recorder);
+  const Outputs<T> outputs = attend<T>(algorithm, scenario.problem, scenario.tiling, scenario.switches,
+                                       inputs, {.observer = &recorder});
   if (recorder.overflowed()) {
     return too_large(scenario, "make the sequence shorter or the tiles larger, or replay one row with --row");
   }
