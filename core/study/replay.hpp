@@ -13,6 +13,7 @@
 #include "core/problem/algorithm.hpp"
 #include "core/replay/recorder.hpp"
 #include "core/study/scenario.hpp"
+#include "core/study/verdict.hpp"
 
 namespace flashsim {
 
@@ -36,22 +37,6 @@ struct Recording {
   Comparison output_error;
   Comparison lse_error;
 };
-
-enum class Verdict {
-  right,      ///< within the tolerance
-  broken,     ///< wrong, as was asked for
-  wrong,      ///< wrong, and nobody asked for it
-  undecided,  ///< within a tolerance that is as large as the values themselves
-};
-constexpr std::string_view name_of(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::right: return "right";
-    case Verdict::broken: return "broken on purpose";
-    case Verdict::wrong: return "wrong";
-    case Verdict::undecided: return "undecided";
-  }
-  return "";
-}
 
 struct ReplayReport {
   Scenario scenario;  ///< with the changes of the request
