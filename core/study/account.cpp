@@ -64,24 +64,6 @@ std::optional<bool> AccountReport::predicted_equals_counted() const {
   return discrepancies.empty();
 }
 
-std::vector<TensorLine> tensor_lines(const AccountReport& report) {
-  std::vector<TensorLine> lines;
-  for (const Operand operand : kOperands) {
-    const Bytes whole = whole_size(operand, report.problem);
-    const auto add = [&](Flow flow, bool initial) {
-      if (flow.total() == Bytes()) return;
-      lines.push_back({.name = std::string(name_of(operand)) + (initial ? " initial" : ""),
-                       .operand = operand,
-                       .initial = initial,
-                       .flow = flow,
-                       .crossings = ratio(flow.total(), whole)});
-    };
-    add(report.tally().initial_of(operand), true);
-    add(report.tally().hbm_of(operand), false);
-  }
-  return lines;
-}
-
 Count score_matrix_entries(const Problem& problem) { return Count(problem.seq) * problem.kv_seq; }
 
 Bytes score_matrix_bytes(const Problem& problem) {

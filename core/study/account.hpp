@@ -19,6 +19,7 @@
 #include "core/problem/tiling.hpp"
 #include "core/schedule/walk.hpp"
 #include "core/study/request.hpp"
+#include "core/study/traffic.hpp"
 
 namespace flashsim {
 
@@ -69,18 +70,6 @@ struct AccountReport {
   /// true, false, or absent where nothing was counted.
   [[nodiscard]] std::optional<bool> predicted_equals_counted() const;
 };
-
-/// One line of the traffic table.
-struct TensorLine {
-  std::string name;  ///< "K", "O initial"
-  Operand operand{};
-  bool initial = false;
-  Flow flow;
-  double crossings = 0;  ///< bytes moved, in whole tensors
-};
-
-/// The lines of HBM traffic that aren't empty.
-std::vector<TensorLine> tensor_lines(const AccountReport& report);
 
 /// A figure with its formula, in symbols and in numbers. A ratio has a value that isn't whole.
 struct ExplainedFigure {

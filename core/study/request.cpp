@@ -66,17 +66,9 @@ Result<Problem> resolve_problem(const AccountRequest& request) {
   return problem;
 }
 
-Result<AccountRequest> read_request(std::string_view text, const std::string& source) {
-  const auto parsed = parse_json(text, source);
-  if (!parsed) return parsed.error();
-  const auto input = input_of(*parsed, source, {"flashsim.account/1", "flashsim.compare/1"});
-  if (!input) return input.error();
-  JsonReader reader(*input->object, input->path);
+AccountRequest read_request_keys(JsonReader& reader) {
   AccountRequest request;
   request.algorithm = named<Algorithm>(reader, "algorithm", algorithm_named);
-  if (const auto pass = reader.text("pass"); pass && *pass != "forward") {
-    reader.fail({fmt::format("{} must be \"forward\", not \"{}\"", reader.path_of("pass"), *pass), ""});
-  }
   request.batch = reader.dimension("batch");
   request.heads = reader.dimension("heads");
   request.kv_heads = reader.dimension("kv_heads");
@@ -98,6 +90,19 @@ Result<AccountRequest> read_request(std::string_view text, const std::string& so
     request.shared_memory = Bytes(*bytes);
   }
   request.gpu = reader.text("gpu");
+  return request;
+}
+
+Result<AccountRequest> read_request(std::string_view text, const std::string& source) {
+  const auto parsed = parse_json(text, source);
+  if (!parsed) return parsed.error();
+  const auto input = input_of(*parsed, source, {"flashsim.account/1", "flashsim.compare/1"});
+  if (!input) return input.error();
+  JsonReader reader(*input->object, input->path);
+  AccountRequest request = read_request_keys(reader);
+  if (const auto pass = reader.text("pass"); pass && *pass != "forward") {
+    reader.fail({fmt::format("{} must be \"forward\", not \"{}\"", reader.path_of("pass"), *pass), ""});
+  }
   if (auto error = reader.finish()) return *error;
   return request;
 }
