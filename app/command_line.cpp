@@ -175,7 +175,8 @@ int run_command_line(int argc, char** argv) {
   add_account_options(*compare, line, false);
   CLI::App* replay = app.add_subcommand("replay", "a scenario step by step");
   add_replay_options(*replay, line);
-  CLI::App* list = app.add_subcommand("list", "algorithms, machines, models, scenarios, switches, devices");
+  CLI::App* list =
+      app.add_subcommand("list", "algorithms, machines, models, scenarios, switches, faults, devices");
   list->add_option("section", line.section, "one of these alone");
   add_output_options(*list, line);
   std::vector<std::string> commands;
