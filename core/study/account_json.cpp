@@ -10,14 +10,11 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// The problem and the machine, as every report's `input` gives them.
+/// The problem, as every report's `input` gives it.
 ordered_json problem_input(const AccountReport& r) {
-  const Problem& p = r.problem;
-  return {{"pass", "forward"},      {"batch", p.batch},
-          {"heads", p.heads},       {"kv_heads", p.kv_heads},
-          {"seq", p.seq},           {"kv_seq", p.kv_seq},
-          {"head_dim", p.head_dim}, {"dtype", name_of(p.storage)},
-          {"causal", p.causal},     {"causal_alignment", name_of(p.alignment)}};
+  ordered_json input{{"pass", "forward"}};
+  input.update(problem_json(r.problem));
+  return input;
 }
 
 ordered_json sram_json(const Tally& tally) {

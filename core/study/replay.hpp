@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "core/attention/comparison.hpp"
+#include "core/attention/verdict.hpp"
 #include "core/base/result.hpp"
 #include "core/problem/algorithm.hpp"
 #include "core/replay/recorder.hpp"
 #include "core/study/scenario.hpp"
-#include "core/study/verdict.hpp"
 
 namespace flashsim {
 

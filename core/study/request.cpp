@@ -93,6 +93,18 @@ AccountRequest read_request_keys(JsonReader& reader) {
   return request;
 }
 
+nlohmann::ordered_json problem_json(const Problem& p) {
+  return {{"batch", p.batch},
+          {"heads", p.heads},
+          {"kv_heads", p.kv_heads},
+          {"seq", p.seq},
+          {"kv_seq", p.kv_seq},
+          {"head_dim", p.head_dim},
+          {"dtype", name_of(p.storage)},
+          {"causal", p.causal},
+          {"causal_alignment", name_of(p.alignment)}};
+}
+
 Result<AccountRequest> read_request(std::string_view text, const std::string& source) {
   const auto parsed = parse_json(text, source);
   if (!parsed) return parsed.error();

@@ -42,6 +42,9 @@ Result<Problem> resolve_problem(const AccountRequest& request);
 /// Reads the keys of a request off an object that may hold others besides; errors stay with the reader.
 AccountRequest read_request_keys(JsonReader& reader);
 
+/// The keys of a problem, as read_request_keys reads them.
+nlohmann::ordered_json problem_json(const Problem& problem);
+
 /// Reads the `input` of an account's JSON, or that object alone. `source` names it in errors.
 Result<AccountRequest> read_request(std::string_view text, const std::string& source);
 
