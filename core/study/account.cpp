@@ -31,11 +31,6 @@ class Watched : public Listener {
   std::int64_t seen_ = 0;
 };
 
-Error leaves_64_bits(Algorithm algorithm, const Problem& problem) {
-  return {fmt::format("a count of {} leaves 64 bits ({})", facts_of(algorithm).name, shape_text(problem)),
-          "make the problem smaller (--seq, --kv-seq, --batch, --heads, --head-dim) or choose other tiles"};
-}
-
 std::optional<StandardBeside> standard_beside(const Problem& problem, const AccountSources& sources) {
   const Prediction standard = sources.predict(Algorithm::standard, problem, Tiling{});
   if (standard.tally.hbm_total().total().overflowed()) return std::nullopt;
@@ -44,6 +39,11 @@ std::optional<StandardBeside> standard_beside(const Problem& problem, const Acco
 }
 
 }  // namespace
+
+Error leaves_64_bits(Algorithm algorithm, const Problem& problem) {
+  return {fmt::format("a count of {} leaves 64 bits ({})", facts_of(algorithm).name, shape_text(problem)),
+          "make the problem smaller (--seq, --kv-seq, --batch, --heads, --head-dim) or choose other tiles"};
+}
 
 std::optional<FlopsPerByte> AccountReport::balance() const {
   const Machine::Rates& rates = machine.flops_per_second;

@@ -86,6 +86,9 @@ std::vector<ExplainedFigure> explanations_of(const AccountReport& report);
 Count score_matrix_entries(const Problem& problem);
 Bytes score_matrix_bytes(const Problem& problem);
 
+/// The error of an account or a run whose counts are too large.
+Error leaves_64_bits(Algorithm algorithm, const Problem& problem);
+
 /// The account that `request` asks for. Errors: whatever is wrong with the request, tiles that don't
 /// fit, a count that leaves 64 bits.
 Result<AccountReport> make_account(const AccountRequest& request, const Progress& progress = {},

@@ -12,19 +12,6 @@ void fill(std::optional<T>& over, const std::optional<T>& under) {
   if (!over) over = under;
 }
 
-/// Reads a text and looks it up; a failed look-up becomes the reader's error.
-template <class T, class Lookup>
-std::optional<T> named(JsonReader& reader, const std::string& key, Lookup lookup) {
-  const auto text = reader.text(key);
-  if (!text) return std::nullopt;
-  Result<T> found = lookup(*text);
-  if (found) return *found;
-  Error error = found.error();
-  error.message = fmt::format("{}: {}", reader.path_of(key), error.message);
-  reader.fail(std::move(error));
-  return std::nullopt;
-}
-
 }  // namespace
 
 AccountRequest laid_over(AccountRequest over, const AccountRequest& given) {
@@ -68,17 +55,17 @@ Result<Problem> resolve_problem(const AccountRequest& request) {
 
 AccountRequest read_request_keys(JsonReader& reader) {
   AccountRequest request;
-  request.algorithm = named<Algorithm>(reader, "algorithm", algorithm_named);
+  request.algorithm = reader.named<Algorithm>("algorithm", algorithm_named);
   request.batch = reader.dimension("batch");
   request.heads = reader.dimension("heads");
   request.kv_heads = reader.dimension("kv_heads");
   request.seq = reader.dimension("seq");
   request.kv_seq = reader.dimension("kv_seq");
   request.head_dim = reader.dimension("head_dim");
-  request.dtype = named<NumberType>(reader, "dtype",
-                                    [](const std::string& name) { return storage_type_named("type", name); });
+  request.dtype = reader.named<NumberType>(
+      "dtype", [](const std::string& name) { return storage_type_named("type", name); });
   request.causal = reader.flag("causal");
-  request.alignment = named<CausalAlignment>(reader, "causal_alignment", causal_alignment_named);
+  request.alignment = reader.named<CausalAlignment>("causal_alignment", causal_alignment_named);
   request.tiles.query_rows = reader.dimension("tile_q");
   request.tiles.key_rows = reader.dimension("tile_k");
   if (const auto bytes = reader.integer("sram_bytes")) {
