@@ -109,8 +109,7 @@ class FrameLines {
         });
         break;
       case Operation::store: store(frame); break;
-      case Operation::scale:
-      case Operation::softmax: break;
+      default: break;  // Steps of other schedules, which aren't replayed this way.
     }
   }
 
@@ -128,7 +127,7 @@ class FrameLines {
 
   void load(const Frame& frame) {
     const Step& step = frame.step;
-    const bool statistic = is_statistic(step.operand);
+    const bool statistic = is_accumulated(step.operand);
     const NumberMatrix& values = frame.values.front().second;
     const std::string what =
         report_.scenario.inputs.scores_given() && (step.operand == Operand::Q || step.operand == Operand::K)

@@ -75,11 +75,42 @@ void Ledger::work_on(const Step& step) {
       sram += {.read = accumulator, .written = Bytes(rows * depth * stored)};
       work.normalise += Flops(rows * (depth + 1));
       break;
+    case Operation::row_dot: {
+      const Count elements = step.operand == Operand::P ? entries : rows * depth;
+      sram += {.read = Bytes(Count(2) * elements * stored), .written = Bytes(rows * summed)};
+      work.softmax += Flops(Count(2) * elements);
+      break;
+    }
+    case Operation::probabilities:
+      sram += {.read = tile_of_scores + Bytes(rows * summed), .written = tile_of_scores};
+      work.softmax += Flops(entries);
+      work.exponentials += entries;
+      break;
+    case Operation::probability_gradient:
+      sram += {.read = Bytes((rows + keys) * depth * stored), .written = tile_of_scores};
+      work.products += Flops(Count(2) * entries * depth);
+      break;
+    case Operation::score_gradient:
+      sram += {.read = tile_of_scores + tile_of_scores + Bytes(rows * summed), .written = tile_of_scores};
+      work.softmax += Flops(Count(2) * entries);
+      break;
+    case Operation::query_gradient:
+      sram += {.read = tile_of_scores + Bytes(keys * depth * stored) + accumulator, .written = accumulator};
+      work.products += Flops(Count(2) * entries * depth);
+      break;
+    case Operation::value_gradient:
+    case Operation::key_gradient: {
+      const Bytes gradient(keys * depth * summed);
+      sram += {.read = tile_of_scores + Bytes(rows * depth * stored) + gradient, .written = gradient};
+      work.products += Flops(Count(2) * entries * depth);
+      break;
+    }
     default: break;
   }
 }
 
 void Ledger::step(const Step& step) {
+  if (step.elsewhere) return;
   tally_.steps += 1;
   switch (step.operation) {
     case Operation::initialise: {

@@ -1,146 +1,105 @@
 #include "core/attention/executor.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <thread>
+
+#include "core/base/rounding.hpp"
+#include "core/problem/mask.hpp"
 
 namespace flashsim {
 namespace {
 
-/// Copies `from` into `to`, which has the same shape.
 template <class T>
-void copy(MatrixView<const T> from, MatrixView<T> to) {
-  for (std::int64_t r = 0; r < from.rows; ++r) std::copy_n(from.row(r), from.columns, to.row(r));
+constexpr T kMinusInfinity = -std::numeric_limits<T>::infinity();
+
+/// The stand-in of a kernel that has no −∞.
+constexpr double kFiniteMask = -1e4;
+
+/// While nothing has been seen, 0 is subtracted: exp(−∞) is 0, and (−∞) − (−∞) would be NaN.
+template <class T>
+T reference(T m) {
+  return m == kMinusInfinity<T> ? T(0) : m;
 }
 
-/// Rows [begin, end) of a matrix.
+/// No score above −∞ was seen, and no NaN.
 template <class T>
-MatrixView<T> rows_of(MatrixView<T> matrix, Range range) {
-  return {matrix.row(range.begin), range.size(), matrix.columns, matrix.stride};
+bool is_empty_row(T m, T l) {
+  return m == kMinusInfinity<T> && l == T(0);
 }
 
-/// The block [rows, keys] of a matrix [N, Nkv].
 template <class T>
-MatrixView<T> block_of(MatrixView<T> matrix, Range rows, Range keys) {
-  return {matrix.row(rows.begin) + keys.begin, rows.size(), keys.size(), matrix.stride};
+T logsumexp(T m, T l) {
+  return is_empty_row(m, l) ? kMinusInfinity<T> : m + std::log(l);
+}
+
+/// Columns of a row-major tile that are whole vectors.
+template <class T>
+std::int64_t padded(std::int64_t columns) {
+  constexpr std::int64_t kWhole = kPanelWidth<T> / 2;
+  return (columns + kWhole - 1) / kWhole * kWhole;
 }
 
 }  // namespace
 
 template <class T>
 Executor<T>::Executor(Algorithm algorithm, const Problem& problem, Tiling tiling, Switches switches,
-                      HeadTensors<T> head)
+                      Pass pass, std::int64_t query_tiles)
     : algorithm_(algorithm),
       problem_(problem),
+      tiling_(tiling),
       switches_(switches),
-      head_(head),
+      kernels_(tile_kernels<T>()),
       whole_rows_(!facts_of(algorithm).tiled),
-      m_(static_cast<std::size_t>(problem.seq), kMinusInfinity<T>),
-      l_(static_cast<std::size_t>(problem.seq)),
-      rows_(std::min(tiling.query_rows, problem.seq)) {
+      rounds_(is_narrower<T>(problem.storage)) {
   const std::int64_t br = std::min(tiling.query_rows, problem.seq);
-  const std::int64_t bc = std::min(tiling.key_rows, problem.kv_seq);
-  const std::int64_t columns = whole_rows_ ? problem.kv_seq : bc;
-  if (whole_rows_) scores_ = Matrix<T>(problem.seq, problem.kv_seq);
-  q_tile_ = Matrix<T>(br, problem.head_dim);
-  k_tile_ = Matrix<T>(bc, problem.head_dim);
-  v_tile_ = Matrix<T>(bc, problem.head_dim);
-  s_tile_ = Matrix<T>(br, columns);
-  p_tile_ = Matrix<T>(br, columns);
-  o_tile_ = Matrix<T>(br, problem.head_dim);
-}
-
-template <class T>
-MatrixView<T> Executor<T>::tile_of(Matrix<T>& matrix, const Step& step) {
-  const std::int64_t first = whole_rows_ ? step.keys.begin : 0;
-  return {matrix.view().data + first, step.rows.size(), step.keys.size(), matrix.columns()};
-}
-
-template <class T>
-MatrixView<T> Executor<T>::top(Matrix<T>& matrix, std::int64_t rows) {
-  return {matrix.view().data, rows, matrix.columns(), matrix.columns()};
-}
-
-template <class T>
-void Executor<T>::load(const Step& step) {
-  const auto rows = static_cast<std::size_t>(step.rows.size());
-  switch (step.operand) {
-    case Operand::Q:
-      if (head_.q.data != nullptr) copy<T>(rows_of(head_.q, step.rows), top(q_tile_, step.rows.size()));
-      break;
-    case Operand::K:
-      if (head_.k.data != nullptr) copy<T>(rows_of(head_.k, step.keys), top(k_tile_, step.keys.size()));
-      break;
-    case Operand::V: copy<T>(rows_of(head_.v, step.keys), top(v_tile_, step.keys.size())); break;
-    case Operand::S: copy<T>(block_of(scores_.view(), step.rows, step.keys), tile_of(s_tile_, step)); break;
-    case Operand::P: copy<T>(block_of(scores_.view(), step.rows, step.keys), tile_of(p_tile_, step)); break;
-    case Operand::O:
-      copy<T>(rows_of(head_.o, step.rows), top(o_tile_, step.rows.size()));
-      o_is_normalised_ = true;
-      break;
-    case Operand::m: std::copy_n(m_.begin() + step.rows.begin, rows, rows_.m.begin()); break;
-    case Operand::l: std::copy_n(l_.begin() + step.rows.begin, rows, rows_.l.begin()); break;
-    case Operand::L: break;
+  const bool pads = switches.fault == Fault::unmasked_padding;
+  const std::int64_t bc = pads ? tiling.key_rows : std::min(tiling.key_rows, problem.kv_seq);
+  const std::int64_t panels = panels_of<T>(br);
+  const std::int64_t d = problem.head_dim;
+  const std::int64_t rows = std::min(query_tiles * br, problem.seq);
+  const bool backward = pass == Pass::backward;
+  for (PanelTile* tile : {&q_, &o_}) tile->resize(panels, d);
+  s_.resize(panels, whole_rows_ ? problem.kv_seq : bc);
+  for (KeyTile* tile : {&k_, &v_}) tile->resize(bc, d);
+  for (Statistic* each :
+       {&m_before_, &m_now_, &row_sum_, &r_, &l_before_, &l_now_, &lse_, &delta_, &scratch_}) {
+    each->resize(static_cast<std::size_t>(panels * kPanelWidth<T>));
   }
-}
-
-template <class T>
-void Executor<T>::store(const Step& step) {
-  const auto rows = static_cast<std::size_t>(step.rows.size());
-  switch (step.operand) {
-    case Operand::S: copy<T>(tile_of(s_tile_, step), block_of(scores_.view(), step.rows, step.keys)); break;
-    case Operand::P: copy<T>(tile_of(p_tile_, step), block_of(scores_.view(), step.rows, step.keys)); break;
-    case Operand::O: copy<T>(top(o_tile_, step.rows.size()), rows_of(head_.o, step.rows)); break;
-    case Operand::L:
-      for (std::size_t r = 0; r < rows; ++r) {
-        head_.lse(step.rows.begin + static_cast<std::int64_t>(r), 0) = rows_.logsumexp[r];
-      }
-      break;
-    case Operand::m: std::copy_n(rows_.m.begin(), rows, m_.begin() + step.rows.begin); break;
-    case Operand::l: std::copy_n(rows_.l.begin(), rows, l_.begin() + step.rows.begin); break;
-    case Operand::Q:
-    case Operand::K:
-    case Operand::V: break;
+  if (whole_rows_) scores_.resize(static_cast<std::size_t>(rows * problem.kv_seq));
+  if (whole_rows_ || algorithm == Algorithm::flash1) {
+    m_.resize(static_cast<std::size_t>(rows));
+    l_.resize(static_cast<std::size_t>(rows));
   }
+  if (!backward) return;
+  for (PanelTile* tile : {&d_o_, &dq_}) tile->resize(panels, d);
+  ds_.resize(panels, s_.depth);
+  if (rounds_) p_.resize(panels, s_.depth);
+  for (KeyTile* tile : {&q_rows_, &d_o_rows_}) tile->resize(br, padded<T>(d));
+  for (KeyTile* tile : {&dk_, &dv_}) tile->resize(bc, padded<T>(d));
+  if (whole_rows_) score_gradients_.resize(static_cast<std::size_t>(rows * problem.kv_seq));
 }
 
 template <class T>
-void Executor<T>::initialise(const Step& step) {
-  const Range rows = step.rows;
-  if (step.operand == Operand::O) {
-    for (std::int64_t r = rows.begin; r < rows.end; ++r) std::fill_n(head_.o.row(r), problem_.head_dim, T(0));
-  } else {
-    auto& statistic = step.operand == Operand::m ? m_ : l_;
-    std::fill(statistic.begin() + rows.begin, statistic.begin() + rows.end,
-              step.operand == Operand::m ? kMinusInfinity<T> : T(0));
-  }
+void Executor<T>::begin(const HeadTensors<T>& head, std::int64_t first_query_tile) {
+  head_ = head;
+  first_row_ = first_query_tile * tiling_.query_rows;
 }
 
 template <class T>
-void Executor<T>::reset(const Step& step) {
-  for (std::int64_t r = 0; r < step.rows.size(); ++r) {
-    std::fill_n(o_tile_.view().row(r), problem_.head_dim, T(0));
-    rows_.m[static_cast<std::size_t>(r)] = kMinusInfinity<T>;
-    rows_.l[static_cast<std::size_t>(r)] = 0;
-  }
-  o_is_normalised_ = false;
+std::int64_t Executor<T>::key_count(const Step& step) const {
+  return switches_.fault == Fault::unmasked_padding && !whole_rows_ ? tiling_.key_rows : step.keys.size();
 }
 
 template <class T>
-void Executor<T>::compute_scores(const Step& step) {
-  if (head_.scores.data != nullptr) {
-    copy<T>(block_of(head_.scores, step.rows, step.keys), tile_of(s_tile_, step));
-    return;
-  }
-  const T factor = algorithm_ == Algorithm::eager ? T(1) : static_cast<T>(problem_.score_scale());
-  tile_scores<T>(top(q_tile_, step.rows.size()), top(k_tile_, step.keys.size()), factor,
-                 tile_of(s_tile_, step));
+Range Executor<T>::keys_on_chip(const Step& step) const {
+  return whole_rows_ ? step.keys : Range{0, key_count(step)};
 }
 
 template <class T>
-void Executor<T>::softmax_rows(const Step& step) {
-  row_softmax<T>(tile_of(s_tile_, step), switches_, tile_of(p_tile_, step), rows_);
-  const auto rows = static_cast<std::size_t>(step.rows.size());
-  std::copy_n(rows_.m.begin(), rows, m_.begin() + step.rows.begin);
-  std::copy_n(rows_.l.begin(), rows, l_.begin() + step.rows.begin);
+T* Executor<T>::score_rows(AlignedVector<T>& matrix, const Step& step) {
+  return matrix.data() + (step.rows.begin - first_row_) * problem_.kv_seq;
 }
 
 template <class T>
@@ -152,42 +111,208 @@ void Executor<T>::step(const Step& step) {
     case Operation::reset: reset(step); break;
     case Operation::scores: compute_scores(step); break;
     case Operation::scale:
-      if (head_.scores.data == nullptr) {
-        const MatrixView<T> s = tile_of(s_tile_, step);
-        for (std::int64_t r = 0; r < s.rows; ++r) {
-          for (std::int64_t c = 0; c < s.columns; ++c) s(r, c) *= static_cast<T>(problem_.score_scale());
-        }
-      }
+      if (head_.scores.data != nullptr) break;
+      for_panels(step, [&](std::int64_t p, std::int64_t) {
+        const Range keys = keys_on_chip(step);
+        kernels_.scale(s_.panel(p) + keys.begin * kPanelWidth<T>, keys.size() * kPanelWidth<T>,
+                       static_cast<T>(problem_.score_scale()));
+      });
       break;
-    case Operation::mask:
-      if (!step.idle) tile_mask<T>(problem_, step, tile_of(s_tile_, step));
-      break;
+    case Operation::mask: mask_scores(step); break;
     case Operation::softmax: softmax_rows(step); break;
-    case Operation::online_softmax:
-      tile_online_softmax<T>(tile_of(s_tile_, step), switches_, tile_of(p_tile_, step), rows_);
-      break;
-    case Operation::rescale:
-      tile_rescale<T>(switches_, o_is_normalised_, top(o_tile_, step.rows.size()), rows_);
-      o_is_normalised_ = false;
-      break;
-    case Operation::accumulate:
-      tile_accumulate<T>(tile_of(p_tile_, step), top(v_tile_, step.keys.size()),
-                         top(o_tile_, step.rows.size()));
-      break;
-    case Operation::finish:
-      tile_finish<T>(top(o_tile_, step.rows.size()), rows_);
-      o_is_normalised_ = true;
-      break;
+    case Operation::online_softmax: online_softmax(step); break;
+    case Operation::rescale: rescale(step); break;
+    case Operation::accumulate: accumulate(step); break;
+    case Operation::finish: finish(step); break;
     case Operation::store: store(step); break;
     case Operation::discard: break;
+    case Operation::row_dot: row_dots(step); break;
+    case Operation::probabilities: probabilities(step); break;
+    case Operation::value_gradient:
+      add_key_side(dv_, rounds_ && !whole_rows_ ? p_ : s_, d_o_rows_, T(1), step);
+      break;
+    case Operation::probability_gradient: probability_gradient(step); break;
+    case Operation::score_gradient: score_gradient(step); break;
+    case Operation::query_gradient: query_gradient(step); break;
+    case Operation::key_gradient:
+      add_key_side(dk_, ds_, q_rows_, static_cast<T>(problem_.score_scale()), step);
+      break;
   }
 }
 
 template <class T>
-void Executor<T>::complete() {
+void Executor<T>::compute_scores(const Step& step) {
+  const Range keys = keys_on_chip(step);
+  const std::int64_t valid = step.keys.size();
+  const T factor = algorithm_ == Algorithm::eager ? T(1) : static_cast<T>(problem_.score_scale());
+  for_panels(step, [&](std::int64_t p, std::int64_t count) {
+    T* s = s_.panel(p) + keys.begin * kPanelWidth<T>;
+    if (head_.scores.data != nullptr) {
+      kernels_.pack(head_.scores.row(step.rows.begin + p * kPanelWidth<T>) + step.keys.begin,
+                    head_.scores.stride, count, valid, s);
+      std::fill(s + valid * kPanelWidth<T>, s + keys.size() * kPanelWidth<T>, T(0));
+      return;
+    }
+    kernels_.product({.c = s,
+                      .c_stride = kPanelWidth<T>,
+                      .a = k_.data.data(),
+                      .a_row = k_.stride,
+                      .a_step = 1,
+                      .b = q_.panel(p),
+                      .b_stride = kPanelWidth<T>,
+                      .rows = keys.size(),
+                      .columns = kPanelWidth<T>,
+                      .depth = problem_.head_dim,
+                      .mode = Product<T>::Mode::assign,
+                      .factor = factor});
+  });
+}
+
+template <class T>
+void Executor<T>::mask_scores(const Step& step) {
+  const bool pads = key_count(step) > step.keys.size();
+  if (step.idle && !(pads && problem_.causal)) return;
+  const Range keys = keys_on_chip(step);
+  const T stand_in = switches_.fault == Fault::finite_mask ? static_cast<T>(kFiniteMask) : kMinusInfinity<T>;
+  for_panels(step, [&](std::int64_t p, std::int64_t count) {
+    T* visible = scratch_.data() + p * kPanelWidth<T>;
+    for (std::int64_t q = 0; q < kPanelWidth<T>; ++q) {
+      const std::int64_t row = step.rows.begin + p * kPanelWidth<T> + std::min(q, count - 1);
+      const std::int64_t limit = pads ? diagonal(problem_, row) : visible_keys(problem_, row);
+      visible[q] = static_cast<T>(std::clamp<std::int64_t>(limit - step.keys.begin, 0, keys.size()));
+    }
+    kernels_.mask(s_.panel(p) + keys.begin * kPanelWidth<T>, keys.size(), visible, stand_in);
+  });
+}
+
+template <class T>
+void Executor<T>::softmax_rows(const Step& step) {
+  for_panels(step, [&](std::int64_t p, std::int64_t count) {
+    T* s = s_.panel(p);
+    T* m = m_now_.data() + p * kPanelWidth<T>;
+    T* l = l_now_.data() + p * kPanelWidth<T>;
+    T* scratch = scratch_.data() + p * kPanelWidth<T>;
+    std::fill_n(m, kPanelWidth<T>, kMinusInfinity<T>);
+    kernels_.maximum(s, problem_.kv_seq, m);
+    for (std::int64_t q = 0; q < kPanelWidth<T>; ++q) {
+      if (!switches_.subtract_max && m[q] != kMinusInfinity<T>) m[q] = 0;
+      scratch[q] = reference(m[q]);
+    }
+    if (switches_.accumulate_in_storage) {
+      kernels_.exponentials(s, problem_.kv_seq, scratch, l, problem_.storage);
+      std::fill_n(l, kPanelWidth<T>, T(0));
+      kernels_.rounded_sum(s, problem_.kv_seq, l, problem_.storage);
+    } else {
+      kernels_.exponentials(s, problem_.kv_seq, scratch, l, NumberType::fp64);
+    }
+    for (std::int64_t q = 0; q < kPanelWidth<T>; ++q) {
+      scratch[q] = is_empty_row(m[q], l[q]) ? T(1) : l[q];
+      lse_[static_cast<std::size_t>(p * kPanelWidth<T> + q)] = logsumexp(m[q], l[q]);
+    }
+    kernels_.divide(s, problem_.kv_seq, scratch);
+    std::copy_n(m, count, statistic(m_, step) + p * kPanelWidth<T>);
+    std::copy_n(l, count, statistic(l_, step) + p * kPanelWidth<T>);
+  });
+}
+
+template <class T>
+void Executor<T>::online_softmax(const Step& step) {
+  for_panels(step, [&](std::int64_t p, std::int64_t) {
+    const std::int64_t at = p * kPanelWidth<T>;
+    T* m = m_now_.data() + at;
+    T* scratch = scratch_.data() + at;
+    if (switches_.fault == Fault::reset_per_tile) std::fill_n(m, kPanelWidth<T>, kMinusInfinity<T>);
+    std::copy_n(m, kPanelWidth<T>, m_before_.data() + at);
+    kernels_.maximum(s_.panel(p), key_count(step), m);
+    for (std::int64_t q = 0; q < kPanelWidth<T>; ++q) {
+      if (!switches_.subtract_max && m[q] != kMinusInfinity<T>) m[q] = 0;
+      scratch[q] = reference(m[q]);
+    }
+    kernels_.exponentials(s_.panel(p), key_count(step), scratch, row_sum_.data() + at, problem_.storage);
+  });
+}
+
+template <class T>
+void Executor<T>::rescale(const Step& step) {
+  const Fault fault = switches_.fault;
+  for_panels(step, [&](std::int64_t p, std::int64_t) {
+    const auto at = static_cast<std::size_t>(p * kPanelWidth<T>);
+    T* r = r_.data() + at;
+    T* l = l_now_.data() + at;
+    T* factor = scratch_.data() + at;
+    for (std::size_t q = at; q < at + kPanelWidth<T>; ++q) {
+      const T exponent = m_before_[q] - reference(m_now_[q]);
+      scratch_[q] =
+          fault == Fault::inverted_rescale && m_before_[q] != kMinusInfinity<T> ? -exponent : exponent;
+    }
+    kernels_.exponential(factor, kPanelWidth<T>, r);
+    for (std::int64_t q = 0; q < kPanelWidth<T>; ++q) {
+      r[q] = switches_.rescale ? r[q] + T(0) : T(1);  // + 0: no weight becomes a plain zero
+      const T before = fault == Fault::reset_per_tile ? T(0) : l[q];
+      const T of_l = fault == Fault::rescale_o_only ? T(1) : r[q];
+      const T of_o = fault == Fault::rescale_l_only ? T(1) : r[q];
+      l_before_[at + static_cast<std::size_t>(q)] = before;
+      factor[q] = fault == Fault::reset_per_tile ? T(0) : o_is_normalised_ ? of_o * before : of_o;
+      l[q] = of_l * before;
+    }
+    if (fault == Fault::reset_per_tile) {
+      std::fill_n(o_.panel(p), o_.depth * kPanelWidth<T>, T(0));
+    } else {
+      kernels_.multiply(o_.panel(p), o_.depth, factor);
+    }
+    if (switches_.accumulate_in_storage) {
+      kernels_.round(l, kPanelWidth<T>, l, problem_.storage);
+      kernels_.round(o_.panel(p), o_.depth * kPanelWidth<T>, o_.panel(p), problem_.storage);
+      kernels_.rounded_sum(s_.panel(p), key_count(step), l, problem_.storage);
+    } else {
+      for (std::int64_t q = 0; q < kPanelWidth<T>; ++q) l[q] += row_sum_[at + static_cast<std::size_t>(q)];
+    }
+  });
+  o_is_normalised_ = false;
+}
+
+template <class T>
+void Executor<T>::accumulate(const Step& step) {
+  const Range keys = keys_on_chip(step);
+  for_panels(step, [&](std::int64_t p, std::int64_t) {
+    const Product<T> product{.c = o_.panel(p),
+                             .c_stride = kPanelWidth<T>,
+                             .a = v_.data.data(),
+                             .a_row = 1,
+                             .a_step = v_.stride,
+                             .b = s_.panel(p) + keys.begin * kPanelWidth<T>,
+                             .b_stride = kPanelWidth<T>,
+                             .rows = problem_.head_dim,
+                             .columns = kPanelWidth<T>,
+                             .depth = keys.size(),
+                             .mode = Product<T>::Mode::add};
+    if (v_.finite && !switches_.accumulate_in_storage) {
+      kernels_.product(product);
+    } else {
+      kernels_.careful_product(product, WeightsIn::b, sum_type());
+    }
+  });
+}
+
+template <class T>
+void Executor<T>::finish(const Step& step) {
+  for_panels(step, [&](std::int64_t p, std::int64_t) {
+    const auto at = static_cast<std::size_t>(p * kPanelWidth<T>);
+    for (std::size_t q = at; q < at + kPanelWidth<T>; ++q) {
+      // The O of an empty row is 0 and stays it.
+      scratch_[q] = is_empty_row(m_now_[q], l_now_[q]) ? T(1) : l_now_[q];
+      if (step.operand == Operand::L) lse_[q] = logsumexp(m_now_[q], l_now_[q]);
+    }
+    kernels_.divide(o_.panel(p), o_.depth, scratch_.data() + at);
+  });
+  o_is_normalised_ = true;
+}
+
+template <class T>
+void Executor<T>::complete(Range rows) {
   if (algorithm_ == Algorithm::flash2) return;
-  for (std::int64_t row = 0; row < problem_.seq; ++row) {
-    const auto at = static_cast<std::size_t>(row);
+  for (std::int64_t row = rows.begin; row < rows.end; ++row) {
+    const auto at = static_cast<std::size_t>(row - first_row_);
     head_.lse(row, 0) = logsumexp(m_[at], l_[at]);
   }
 }
@@ -196,33 +321,54 @@ template <class T>
 NumberMatrix Executor<T>::read(ChipValue value) const {
   auto& self = const_cast<Executor&>(*this);
   const std::int64_t rows = last_.rows.size();
-  const auto matrix = [](MatrixView<const T> view) {
-    NumberMatrix numbers{.rows = view.rows, .columns = view.columns};
-    for (std::int64_t r = 0; r < view.rows; ++r) {
+  const auto panels = [&](PanelTile& tile, Range columns) {
+    NumberMatrix numbers{.rows = rows, .columns = columns.size()};
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const T* lane = tile.panel(r / kPanelWidth<T>) + r % kPanelWidth<T>;
       // A weight of −0 is shown as what it is worth.
-      for (std::int64_t c = 0; c < view.columns; ++c) numbers.numbers.push_back(view(r, c) + T(0));
+      for (std::int64_t c = columns.begin; c < columns.end; ++c) {
+        numbers.numbers.push_back(lane[c * kPanelWidth<T>] + T(0));
+      }
     }
     return numbers;
   };
-  const auto column = [&](const std::vector<T>& statistic) {
+  const auto key_tile = [&](const KeyTile& tile) {
+    NumberMatrix numbers{.rows = last_.keys.size(), .columns = problem_.head_dim};
+    for (std::int64_t r = 0; r < numbers.rows; ++r) {
+      for (std::int64_t c = 0; c < numbers.columns; ++c) {
+        numbers.numbers.push_back(tile.data[static_cast<std::size_t>(r * tile.stride + c)] + T(0));
+      }
+    }
+    return numbers;
+  };
+  const auto column = [&](const Statistic& statistic) {
     return NumberMatrix{.rows = rows,
                         .columns = 1,
                         .numbers = std::vector<double>(statistic.begin(), statistic.begin() + rows)};
   };
+  const Range keys = whole_rows_ ? last_.keys : Range{0, last_.keys.size()};
+  const Range columns{0, problem_.head_dim};
   switch (value) {
-    case ChipValue::Q: return matrix(top(self.q_tile_, rows));
-    case ChipValue::K: return matrix(top(self.k_tile_, last_.keys.size()));
-    case ChipValue::V: return matrix(top(self.v_tile_, last_.keys.size()));
-    case ChipValue::S: return matrix(self.tile_of(self.s_tile_, last_));
-    case ChipValue::P: return matrix(self.tile_of(self.p_tile_, last_));
-    case ChipValue::O: return matrix(top(self.o_tile_, rows));
-    case ChipValue::m_before: return column(rows_.m_before);
-    case ChipValue::m: return column(rows_.m);
-    case ChipValue::row_sum: return column(rows_.row_sum);
-    case ChipValue::r: return column(rows_.r);
-    case ChipValue::l_before: return column(rows_.l_before);
-    case ChipValue::l: return column(rows_.l);
-    case ChipValue::L: return column(rows_.logsumexp);
+    case ChipValue::Q: return panels(self.q_, columns);
+    case ChipValue::K: return key_tile(k_);
+    case ChipValue::V: return key_tile(v_);
+    case ChipValue::S:
+    case ChipValue::P: return panels(self.s_, keys);
+    case ChipValue::O: return panels(self.o_, columns);
+    case ChipValue::m_before: return column(m_before_);
+    case ChipValue::m: return column(m_now_);
+    case ChipValue::row_sum: return column(row_sum_);
+    case ChipValue::r: return column(r_);
+    case ChipValue::l_before: return column(l_before_);
+    case ChipValue::l: return column(l_now_);
+    case ChipValue::L: {
+      NumberMatrix numbers{.rows = rows, .columns = 1};
+      for (std::size_t r = 0; r < static_cast<std::size_t>(rows); ++r) {
+        const T lse = whole_rows_ ? lse_[r] : logsumexp(m_now_[r], l_now_[r]);
+        numbers.numbers.push_back(lse);
+      }
+      return numbers;
+    }
   }
   return {};
 }

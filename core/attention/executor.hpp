@@ -1,13 +1,16 @@
-// The executor follows a walk and does the arithmetic: on-chip tiles are copies, HBM tensors are the
-// caller's, and every step of the walk is one tile operation. Written to be read; it keeps the whole
-// score matrix only for the algorithms that do.
+// The executor follows a walk and does the arithmetic: loading a tile packs it into on-chip memory, HBM
+// tensors are the caller's, and every step of the walk is one tile operation in vector code
+// (core/attention/vector). What a walk keeps in HBM beside the caller's tensors (S and P, m and l, and dQ
+// while it is summed) lies in panels too, without padding.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
 #include "core/attention/switches.hpp"
-#include "core/attention/tile_operations.hpp"
+#include "core/attention/vector/panel.hpp"
+#include "core/attention/vector/tile_kernels.hpp"
 #include "core/base/tensor.hpp"
 #include "core/problem/algorithm.hpp"
 #include "core/problem/problem.hpp"
@@ -17,6 +20,18 @@
 
 namespace flashsim {
 
+/// Whose turn it is to add to something that several tasks add to in order.
+class Turns {
+ public:
+  explicit Turns(std::int64_t places) : next_(static_cast<std::size_t>(places)) {}
+  /// Waits until it is `turn`'s turn at `place`.
+  void wait(std::int64_t place, std::int64_t turn);
+  void done(std::int64_t place);
+
+ private:
+  std::vector<std::atomic<std::int64_t>> next_;
+};
+
 /// One head in HBM. Either q and k are given, or `scores` [N, Nkv], which are then taken as they are.
 template <class T>
 struct HeadTensors {
@@ -24,50 +39,133 @@ struct HeadTensors {
   MatrixView<const T> k;       ///< [Nkv, d]
   MatrixView<const T> v;       ///< [Nkv, d]
   MatrixView<const T> scores;  ///< [N, Nkv], or without data
-  MatrixView<T> o;             ///< [N, d], written
-  MatrixView<T> lse;           ///< [N, 1], written
+  MatrixView<T> o;             ///< [N, d], written forward, read backward
+  MatrixView<T> lse;           ///< [N, 1], written forward, read backward
+
+  // Backward.
+  MatrixView<const T> d_o;  ///< [N, d]
+  MatrixView<T> dq;         ///< [N, d], dense: it holds the sums in panels until converted
+  MatrixView<T> dk, dv;     ///< [Nkv, d], added to
+  MatrixView<T> delta;      ///< [N, 1], D
+  Turns* query_turns =
+      nullptr;  ///< which key tile may add to dQ next, from `first_query_place` on a query tile
+  Turns* key_turns = nullptr;  ///< which head may add to dK and dV next, from `first_key_place` on a key tile
+  std::int64_t first_query_place = 0;
+  std::int64_t first_key_place = 0;
+  std::int64_t turn = 0;  ///< of this head among those of its group
 };
 
-/// Executes the walk of one head in T = float or double.
+/// Executes walks, whole or in parts, in T = float or double. Keeps its memory from one to the next.
 template <class T>
 class Executor final : public Listener, public ChipValues {
  public:
-  Executor(Algorithm algorithm, const Problem& problem, Tiling tiling, Switches switches,
-           HeadTensors<T> head);
+  enum class Pass { forward, backward };
 
+  /// Takes all memory that walks of up to `query_tiles` query tiles will need.
+  Executor(Algorithm algorithm, const Problem& problem, Tiling tiling, Switches switches, Pass pass,
+           std::int64_t query_tiles);
+
+  /// The walk that comes is that of `head`, and begins with `first_query_tile`.
+  void begin(const HeadTensors<T>& head, std::int64_t first_query_tile);
   void step(const Step& step) override;
-  /// After the walk: L of the algorithms that don't store it.
-  void complete();
+  /// After a forward walk, in parts or whole: L of `rows`, for the algorithms that don't store it.
+  void complete(Range rows);
+  /// The sums of dQ in `rows`, which are one query tile, become dQ.
+  void convert_query_gradient(Range rows);
 
   [[nodiscard]] NumberMatrix read(ChipValue value) const override;
 
  private:
+  /// A query tile on the chip: its panels one after another, each [depth][W].
+  struct PanelTile {
+    AlignedVector<T> data;
+    std::int64_t depth = 0;
+    void resize(std::int64_t panels, std::int64_t new_depth) {
+      depth = new_depth;
+      data.resize(static_cast<std::size_t>(panels * depth * kPanelWidth<T>));
+    }
+    [[nodiscard]] T* panel(std::int64_t p) { return data.data() + p * depth * kPanelWidth<T>; }
+  };
+  /// A key tile on the chip, row-major.
+  struct KeyTile {
+    AlignedVector<T> data;
+    std::int64_t stride = 0;
+    bool finite = true;
+    void resize(std::int64_t rows, std::int64_t columns) {
+      stride = columns;
+      data.resize(static_cast<std::size_t>(rows * columns));
+    }
+  };
+  /// One number a row of the query tile.
+  using Statistic = AlignedVector<T>;
+
   void load(const Step& step);
   void store(const Step& step);
   void initialise(const Step& step);
   void reset(const Step& step);
-  void compute_scores(const Step& step);
-  void softmax_rows(const Step& step);
 
-  /// The part of the on-chip S or P that `step` works on, [rows, keys].
-  [[nodiscard]] MatrixView<T> tile_of(Matrix<T>& matrix, const Step& step);
-  /// The first rows of an on-chip matrix.
-  [[nodiscard]] static MatrixView<T> top(Matrix<T>& matrix, std::int64_t rows);
+  void compute_scores(const Step& step);
+  void mask_scores(const Step& step);
+  void softmax_rows(const Step& step);
+  void online_softmax(const Step& step);
+  void rescale(const Step& step);
+  void accumulate(const Step& step);
+  void finish(const Step& step);
+
+  void row_dots(const Step& step);
+  void probabilities(const Step& step);
+  void probability_gradient(const Step& step);
+  void score_gradient(const Step& step);
+  void query_gradient(const Step& step);
+  void add_key_side(KeyTile& sum, PanelTile& weights, const KeyTile& rows, T factor, const Step& step);
+  void add_to_group(const KeyTile& sum, MatrixView<T> total, const Step& step);
+
+  /// Calls `work(panel number, its queries)` for every panel of the step's rows.
+  template <class Work>
+  void for_panels(const Step& step, Work work) {
+    for (std::int64_t p = 0; p * kPanelWidth<T> < step.rows.size(); ++p) {
+      work(p, std::min(kPanelWidth<T>, step.rows.size() - p * kPanelWidth<T>));
+    }
+  }
+  void pack_rows(MatrixView<const T> from, const Step& step, PanelTile& tile);
+  void unpack_rows(PanelTile& tile, const Step& step, MatrixView<T> to);
+  void load_keys(MatrixView<const T> from, const Step& step, KeyTile& tile);
+  void load_rows(MatrixView<const T> from, const Step& step, KeyTile& tile);
+  /// Moves the tile of `step` between the chip and panels in HBM, `begin` of the depth on.
+  void load_panels(const T* memory, std::int64_t depth, Range part, const Step& step, PanelTile& tile);
+  void store_panels(PanelTile& tile, Range part, const Step& step, T* memory, std::int64_t depth);
+
+  /// Where the keys of `step` lie in an on-chip S or P.
+  [[nodiscard]] Range keys_on_chip(const Step& step) const;
+  /// The keys that the chip works on: with unmasked padding, those that fill up the tile too.
+  [[nodiscard]] std::int64_t key_count(const Step& step) const;
+  /// A whole-row block of an HBM score matrix.
+  [[nodiscard]] T* score_rows(AlignedVector<T>& matrix, const Step& step);
+  [[nodiscard]] T* statistic(AlignedVector<T>& all, const Step& step) {
+    return all.data() + (step.rows.begin - first_row_);
+  }
+  [[nodiscard]] NumberType sum_type() const {
+    return switches_.accumulate_in_storage ? problem_.storage : NumberType::fp64;
+  }
 
   Algorithm algorithm_;
   const Problem& problem_;
+  Tiling tiling_;
   Switches switches_;
   HeadTensors<T> head_;
-  bool whole_rows_;  // S and P on the chip are row blocks, and columns are absolute keys
+  const TileKernels<T>& kernels_;
+  bool whole_rows_;             // S and P on the chip are row blocks, and their keys are absolute
+  bool rounds_;                 // the storage type is narrower than T
+  std::int64_t first_row_ = 0;  // of the walk or part
 
   // HBM beyond the caller's tensors.
-  Matrix<T> scores_;  // [N, Nkv], for the algorithms that store S; P overwrites it
-  std::vector<T> m_;  // [N]
-  std::vector<T> l_;  // [N]
+  AlignedVector<T> scores_, score_gradients_;  // [N, Nkv]; P overwrites S, and dS dP
+  AlignedVector<T> m_, l_;                     // [N]
 
   // On the chip.
-  Matrix<T> q_tile_, k_tile_, v_tile_, s_tile_, p_tile_, o_tile_;
-  RowStatistics<T> rows_;
+  PanelTile q_, s_, o_, d_o_, dq_, p_, ds_;
+  KeyTile k_, v_, q_rows_, d_o_rows_, dk_, dv_;
+  Statistic m_before_, m_now_, row_sum_, r_, l_before_, l_now_, lse_, delta_, scratch_;
   bool o_is_normalised_ = false;
   Step last_;
 };

@@ -8,13 +8,18 @@
 
 namespace flashsim {
 
+/// The number of keys on or before the diagonal of query `row`, were there any number of them: where the
+/// causal rule alone ends, 0 or more.
+constexpr std::int64_t diagonal(const Problem& problem, std::int64_t row) {
+  const std::int64_t offset =
+      problem.alignment == CausalAlignment::bottom_right ? problem.kv_seq - problem.seq : 0;
+  return std::max<std::int64_t>(row + offset + 1, 0);
+}
+
 /// The number of keys that query `row` sees: keys 0 … n−1 are visible, the rest are masked. 0 where
 /// the row is empty.
 constexpr std::int64_t visible_keys(const Problem& problem, std::int64_t row) {
-  if (!problem.causal) return problem.kv_seq;
-  const std::int64_t offset =
-      problem.alignment == CausalAlignment::bottom_right ? problem.kv_seq - problem.seq : 0;
-  return std::clamp<std::int64_t>(row + offset + 1, 0, problem.kv_seq);
+  return problem.causal ? std::min(diagonal(problem, row), problem.kv_seq) : problem.kv_seq;
 }
 
 }  // namespace flashsim

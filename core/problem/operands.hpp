@@ -11,46 +11,79 @@
 namespace flashsim {
 
 enum class Operand {
-  Q,  ///< queries [N, d]
-  K,  ///< keys [Nkv, d]
-  V,  ///< values [Nkv, d]
-  S,  ///< scores [N, Nkv]
-  P,  ///< probabilities [N, Nkv]
-  O,  ///< output [N, d]
-  L,  ///< logsumexp m + ln l [N]
-  m,  ///< running maximum [N]
-  l,  ///< running denominator [N]
+  Q,       ///< queries [N, d]
+  K,       ///< keys [Nkv, d]
+  V,       ///< values [Nkv, d]
+  S,       ///< scores [N, Nkv]
+  P,       ///< probabilities [N, Nkv]
+  O,       ///< output [N, d]
+  dO,      ///< gradient of the output [N, d]
+  dQ,      ///< gradient of the queries [N, d]
+  dK,      ///< gradient of the keys [Nkv, d]
+  dV,      ///< gradient of the values [Nkv, d]
+  dP,      ///< gradient of the probabilities [N, Nkv]
+  dS,      ///< gradient of the scores [N, Nkv]
+  L,       ///< logsumexp m + ln l [N]
+  m,       ///< running maximum [N]
+  l,       ///< running denominator [N]
+  D,       ///< Σ dO ∘ O over a row [N]
+  dQ_sum,  ///< dQ while key tiles add to it [N, d]
 };
 
-inline constexpr std::array kOperands{Operand::Q, Operand::K, Operand::V, Operand::S, Operand::P,
-                                      Operand::O, Operand::L, Operand::m, Operand::l};
+inline constexpr std::array kOperands{Operand::Q,  Operand::K,     Operand::V,  Operand::S,  Operand::P,
+                                      Operand::O,  Operand::dO,    Operand::dQ, Operand::dK, Operand::dV,
+                                      Operand::dP, Operand::dS,    Operand::L,  Operand::m,  Operand::l,
+                                      Operand::D,  Operand::dQ_sum};
 
 constexpr std::string_view name_of(Operand operand) {
-  constexpr std::array<std::string_view, 9> kNames{"Q", "K", "V", "S", "P", "O", "L", "m", "l"};
+  constexpr std::array<std::string_view, 17> kNames{"Q",  "K",  "V",  "S", "P", "O", "dO", "dQ",    "dK",
+                                                    "dV", "dP", "dS", "L", "m", "l", "D",  "dQ sum"};
   return kNames[static_cast<std::size_t>(operand)];
 }
 
-/// Statistics (L, m, l) are kept in the accumulation type, tensors in the storage type.
-constexpr bool is_statistic(Operand operand) { return operand >= Operand::L; }
+/// What is kept in the accumulation type: statistics, and dQ while it is summed. Tensors take the storage
+/// type.
+constexpr bool is_accumulated(Operand operand) { return operand >= Operand::L; }
+
+/// The shape of an operand's matrix in one head.
+enum class OperandShape { query_rows, key_rows, scores, row_statistic };
+
+constexpr OperandShape shape_of(Operand operand) {
+  switch (operand) {
+    case Operand::Q:
+    case Operand::O:
+    case Operand::dO:
+    case Operand::dQ:
+    case Operand::dQ_sum: return OperandShape::query_rows;
+    case Operand::K:
+    case Operand::V:
+    case Operand::dK:
+    case Operand::dV: return OperandShape::key_rows;
+    case Operand::S:
+    case Operand::P:
+    case Operand::dP:
+    case Operand::dS: return OperandShape::scores;
+    case Operand::L:
+    case Operand::m:
+    case Operand::l:
+    case Operand::D: return OperandShape::row_statistic;
+  }
+  return OperandShape::query_rows;
+}
 
 /// Bytes of one element in HBM.
 constexpr std::int64_t element_size(Operand operand, const Problem& problem) {
-  return size_of(is_statistic(operand) ? problem.accumulation() : problem.storage);
+  return size_of(is_accumulated(operand) ? problem.accumulation() : problem.storage);
 }
 
 /// Bytes of the whole tensor, over all batch entries and heads (key/value heads for K and V).
 constexpr Bytes whole_size(Operand operand, const Problem& p) {
   const Count one = element_size(operand, p);
-  switch (operand) {
-    case Operand::K:
-    case Operand::V: return Bytes(one * p.batch * p.kv_heads * p.kv_seq * p.head_dim);
-    case Operand::Q:
-    case Operand::O: return Bytes(one * p.batch * p.heads * p.seq * p.head_dim);
-    case Operand::S:
-    case Operand::P: return Bytes(one * p.batch * p.heads * p.seq * p.kv_seq);
-    case Operand::L:
-    case Operand::m:
-    case Operand::l: return Bytes(one * p.batch * p.heads * p.seq);
+  switch (shape_of(operand)) {
+    case OperandShape::key_rows: return Bytes(one * p.batch * p.kv_heads * p.kv_seq * p.head_dim);
+    case OperandShape::query_rows: return Bytes(one * p.batch * p.heads * p.seq * p.head_dim);
+    case OperandShape::scores: return Bytes(one * p.batch * p.heads * p.seq * p.kv_seq);
+    case OperandShape::row_statistic: return Bytes(one * p.batch * p.heads * p.seq);
   }
   return {};
 }

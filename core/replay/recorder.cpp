@@ -14,6 +14,7 @@ ChipValue value_of(Operand operand) {
     case Operand::L: return ChipValue::L;
     case Operand::m: return ChipValue::m;
     case Operand::l: return ChipValue::l;
+    default: break;  // Backward steps aren't recorded.
   }
   return ChipValue::Q;
 }
@@ -34,9 +35,9 @@ std::vector<ChipValue> values_after(const Step& step) {
     case Operation::accumulate: return {O};
     case Operation::finish: return {O, l, L};
     case Operation::initialise:
-    case Operation::discard: return {};
+    case Operation::discard:
+    default: return {};  // Backward steps aren't recorded.
   }
-  return {};
 }
 
 /// K and V have key rows; everything else has the rows of the query tile.

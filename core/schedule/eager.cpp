@@ -6,11 +6,11 @@ namespace flashsim {
 namespace {
 
 /// One pass over S: every tile is loaded, worked on and stored into a fresh tensor.
-void walk_pointwise(const TileGrid& grid, Operation operation, Listener& listener) {
+void walk_pointwise(const TileGrid& grid, Range part, Operation operation, Listener& listener) {
   using enum Operation;
   listener.allocate(Operand::S);
   listener.kernel(name_of(operation), grid.query_tiles() * grid.key_tiles());
-  for (std::int64_t i = 0; i < grid.query_tiles(); ++i) {
+  for (std::int64_t i = part.begin; i < part.end; ++i) {
     for (std::int64_t j = 0; j < grid.key_tiles(); ++j) {
       listener.step(grid.move(load, Operand::S, i, j));
       listener.step(operation == mask ? grid.mask(i, j) : grid.at(operation, i, j));
@@ -22,17 +22,17 @@ void walk_pointwise(const TileGrid& grid, Operation operation, Listener& listene
 
 }  // namespace
 
-void walk_eager(const Problem& problem, Tiling tiling, Listener& listener) {
+void walk_eager(const Problem& problem, Tiling tiling, Range part, Listener& listener) {
   const TileGrid grid(problem, tiling);
   listener.allocate(Operand::S);
-  walk_scores_product(grid, listener);
-  walk_pointwise(grid, Operation::scale, listener);
-  if (problem.causal) walk_pointwise(grid, Operation::mask, listener);
+  walk_scores_product(grid, part, listener);
+  walk_pointwise(grid, part, Operation::scale, listener);
+  if (problem.causal) walk_pointwise(grid, part, Operation::mask, listener);
   listener.allocate(Operand::P);
-  walk_row_softmax(grid, false, listener);
+  walk_row_softmax(grid, part, false, listener);
   // The caller still holds the scaled, masked scores while the product runs.
   listener.allocate(Operand::O);
-  walk_output_product(grid, listener);
+  walk_output_product(grid, part, listener);
 }
 
 }  // namespace flashsim

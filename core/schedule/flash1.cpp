@@ -5,24 +5,27 @@
 
 namespace flashsim {
 
-void walk_flash1(const Problem& problem, Tiling tiling, Listener& listener) {
+void walk_flash1(const Problem& problem, Tiling tiling, Range part, Listener& listener) {
   const TileGrid grid(problem, tiling);
   using enum Operation;
   constexpr std::array kState{Operand::O, Operand::l, Operand::m};
   for (const Operand state : kState) listener.allocate(state);
   listener.kernel("attention", 1);
-  for (std::int64_t i = 0; i < grid.query_tiles(); ++i) {
+  for (std::int64_t i = part.begin; i < part.end; ++i) {
     for (const Operand state : kState) listener.step(grid.on_rows(initialise, i, state));
   }
-  // The last query tile sees the most keys, so what it doesn't visit nobody does.
-  const std::int64_t reached = grid.visited_key_tiles(grid.query_tiles() - 1);
+  // The last query tile sees the most keys, so what it doesn't visit no other does.
+  const std::int64_t reached = grid.visited_key_tiles(part.end - 1);
   for (std::int64_t j = 0; j < reached; ++j) {
     bool loaded = false;
-    for (std::int64_t i = 0; i < grid.query_tiles(); ++i) {
+    for (std::int64_t i = part.begin; i < part.end; ++i) {
       if (j >= grid.visited_key_tiles(i)) continue;
       if (!loaded) {
-        listener.step(grid.for_all_rows(load, Operand::K, j));
-        listener.step(grid.for_all_rows(load, Operand::V, j));
+        for (const Operand operand : {Operand::K, Operand::V}) {
+          Step step = grid.on_keys(load, j, operand);
+          step.elsewhere = grid.first_visitor(j) < part.begin;
+          listener.step(step);
+        }
         loaded = true;
       }
       listener.step(grid.move(load, Operand::Q, i, j));

@@ -5,13 +5,13 @@
 
 namespace flashsim {
 
-void walk_flash2(const Problem& problem, Tiling tiling, Listener& listener) {
+void walk_flash2(const Problem& problem, Tiling tiling, Range part, Listener& listener) {
   const TileGrid grid(problem, tiling);
   using enum Operation;
   listener.allocate(Operand::O);
   listener.allocate(Operand::L);
   listener.kernel("attention", grid.query_tiles());
-  for (std::int64_t i = 0; i < grid.query_tiles(); ++i) {
+  for (std::int64_t i = part.begin; i < part.end; ++i) {
     listener.step(grid.on_rows(load, i, Operand::Q));
     listener.step(grid.on_rows(reset, i));
     const std::int64_t visited = grid.visited_key_tiles(i);

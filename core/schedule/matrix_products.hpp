@@ -8,10 +8,10 @@
 namespace flashsim {
 
 /// S = Q Kᵀ, a thread block for every tile of S.
-inline void walk_scores_product(const TileGrid& grid, Listener& listener) {
+inline void walk_scores_product(const TileGrid& grid, Range part, Listener& listener) {
   using enum Operation;
   listener.kernel("scores", grid.query_tiles() * grid.key_tiles());
-  for (std::int64_t i = 0; i < grid.query_tiles(); ++i) {
+  for (std::int64_t i = part.begin; i < part.end; ++i) {
     for (std::int64_t j = 0; j < grid.key_tiles(); ++j) {
       listener.step(grid.move(load, Operand::Q, i, j, j > 0));
       listener.step(grid.move(load, Operand::K, i, j, i > 0));
@@ -22,10 +22,10 @@ inline void walk_scores_product(const TileGrid& grid, Listener& listener) {
 }
 
 /// P = softmax(S) over whole rows, a thread block for every query tile; `masked` fuses the mask in.
-inline void walk_row_softmax(const TileGrid& grid, bool masked, Listener& listener) {
+inline void walk_row_softmax(const TileGrid& grid, Range part, bool masked, Listener& listener) {
   using enum Operation;
   listener.kernel("softmax", grid.query_tiles());
-  for (std::int64_t i = 0; i < grid.query_tiles(); ++i) {
+  for (std::int64_t i = part.begin; i < part.end; ++i) {
     for (std::int64_t j = 0; j < grid.key_tiles(); ++j) {
       listener.step(grid.move(load, Operand::S, i, j));
       if (masked) listener.step(grid.mask(i, j));
@@ -38,10 +38,10 @@ inline void walk_row_softmax(const TileGrid& grid, bool masked, Listener& listen
 }
 
 /// O = P V, a thread block for every query tile.
-inline void walk_output_product(const TileGrid& grid, Listener& listener) {
+inline void walk_output_product(const TileGrid& grid, Range part, Listener& listener) {
   using enum Operation;
   listener.kernel("output", grid.query_tiles());
-  for (std::int64_t i = 0; i < grid.query_tiles(); ++i) {
+  for (std::int64_t i = part.begin; i < part.end; ++i) {
     listener.step(grid.on_rows(reset, i));
     for (std::int64_t j = 0; j < grid.key_tiles(); ++j) {
       listener.step(grid.move(load, Operand::P, i, j));

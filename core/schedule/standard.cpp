@@ -5,13 +5,13 @@
 
 namespace flashsim {
 
-void walk_standard(const Problem& problem, Tiling tiling, Listener& listener) {
+void walk_standard(const Problem& problem, Tiling tiling, Range part, Listener& listener) {
   const TileGrid grid(problem, tiling);
   listener.allocate(Operand::S);
-  walk_scores_product(grid, listener);
-  walk_row_softmax(grid, true, listener);
+  walk_scores_product(grid, part, listener);
+  walk_row_softmax(grid, part, true, listener);
   listener.allocate(Operand::O);
-  walk_output_product(grid, listener);
+  walk_output_product(grid, part, listener);
 }
 
 }  // namespace flashsim

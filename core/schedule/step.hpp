@@ -27,20 +27,17 @@ struct Step {
   bool again = false;            ///< a load of what this kernel has already loaded: it crosses into the
                                  ///< SM once more, and in the papers' model HBM was read the first time
   bool idle = false;             ///< a mask on a tile that is visible whole: nothing is done
+  bool elsewhere = false;        ///< where a walk is taken in parts: an earlier part makes this step too, and
+                                 ///< there it counts
 };
 
 /// Elements of the tile that a load, store or initialise moves.
 constexpr Count tile_elements(const Step& step, const Problem& problem) {
-  switch (step.operand) {
-    case Operand::K:
-    case Operand::V: return Count(step.keys.size()) * problem.head_dim;
-    case Operand::Q:
-    case Operand::O: return Count(step.rows.size()) * problem.head_dim;
-    case Operand::S:
-    case Operand::P: return Count(step.rows.size()) * step.keys.size();
-    case Operand::L:
-    case Operand::m:
-    case Operand::l: return step.rows.size();
+  switch (shape_of(step.operand)) {
+    case OperandShape::key_rows: return Count(step.keys.size()) * problem.head_dim;
+    case OperandShape::query_rows: return Count(step.rows.size()) * problem.head_dim;
+    case OperandShape::scores: return Count(step.rows.size()) * step.keys.size();
+    case OperandShape::row_statistic: return step.rows.size();
   }
   return 0;
 }

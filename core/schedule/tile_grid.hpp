@@ -16,6 +16,10 @@ class TileGrid {
  public:
   TileGrid(const Problem& problem, Tiling tiling) : problem_(problem), tiling_(tiling) {}
 
+  /// The numbers of all tiles.
+  [[nodiscard]] Range every_query_tile() const { return {0, query_tiles()}; }
+  [[nodiscard]] Range every_key_tile() const { return {0, key_tiles()}; }
+
   /// Tr = ⌈N / Br⌉.
   [[nodiscard]] std::int64_t query_tiles() const { return tiles(problem_.seq, tiling_.query_rows); }
   /// Tc = ⌈Nkv / Bc⌉.
@@ -28,6 +32,20 @@ class TileGrid {
   /// Key tiles 0 … n−1 hold a key that some row of query tile i sees: the last row sees the most.
   [[nodiscard]] std::int64_t visited_key_tiles(std::int64_t i) const {
     return tiles(visible_keys(problem_, rows(i).end - 1), tiling_.key_rows);
+  }
+  /// The first query tile that visits key tile j; query_tiles() where none does.
+  [[nodiscard]] std::int64_t first_visitor(std::int64_t j) const {
+    std::int64_t low = 0;
+    std::int64_t high = query_tiles();
+    while (low < high) {
+      const std::int64_t middle = low + (high - low) / 2;
+      if (visited_key_tiles(middle) > j) {
+        high = middle;
+      } else {
+        low = middle + 1;
+      }
+    }
+    return low;
   }
   /// Every row of query tile i sees every key of key tile j: the first row sees the fewest.
   [[nodiscard]] bool visible_whole(std::int64_t i, std::int64_t j) const {
@@ -52,8 +70,8 @@ class TileGrid {
     step.idle = visible_whole(i, j);
     return step;
   }
-  /// The move of key tile j for every query tile that comes after.
-  [[nodiscard]] Step for_all_rows(Operation operation, Operand operand, std::int64_t j) const {
+  /// A step on key tile j that belongs to no query tile alone.
+  [[nodiscard]] Step on_keys(Operation operation, std::int64_t j, Operand operand) const {
     return {.operation = operation,
             .operand = operand,
             .key_tile = j,

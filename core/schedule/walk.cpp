@@ -1,14 +1,59 @@
 #include "core/schedule/walk.hpp"
 
+#include <cassert>
+
+#include "core/schedule/tile_grid.hpp"
+
 namespace flashsim {
+namespace {
+
+/// Hands on the steps alone: kernels and memory belong to the first part of a walk.
+class StepsAlone : public Listener {
+ public:
+  explicit StepsAlone(Listener& next) : next_(next) {}
+  void step(const Step& step) override { next_.step(step); }
+
+ private:
+  Listener& next_;
+};
+
+void walk_any(Algorithm algorithm, const Problem& problem, Tiling tiling, Range part, Listener& listener) {
+  switch (algorithm) {
+    case Algorithm::standard: return walk_standard(problem, tiling, part, listener);
+    case Algorithm::eager: return walk_eager(problem, tiling, part, listener);
+    case Algorithm::flash1: return walk_flash1(problem, tiling, part, listener);
+    case Algorithm::flash2: return walk_flash2(problem, tiling, part, listener);
+  }
+}
+
+}  // namespace
 
 void walk(Algorithm algorithm, const Problem& problem, Tiling tiling, Listener& listener) {
-  switch (algorithm) {
-    case Algorithm::standard: return walk_standard(problem, tiling, listener);
-    case Algorithm::eager: return walk_eager(problem, tiling, listener);
-    case Algorithm::flash1: return walk_flash1(problem, tiling, listener);
-    case Algorithm::flash2: return walk_flash2(problem, tiling, listener);
-  }
+  walk_any(algorithm, problem, tiling, TileGrid(problem, tiling).every_query_tile(), listener);
+}
+
+void walk_part(Algorithm algorithm, const Problem& problem, Tiling tiling, Range query_tiles,
+               Listener& listener) {
+  if (query_tiles.begin == 0) return walk_any(algorithm, problem, tiling, query_tiles, listener);
+  StepsAlone steps(listener);
+  walk_any(algorithm, problem, tiling, query_tiles, steps);
+}
+
+void walk_backward_part(BackwardKernel kernel, const Problem& problem, Tiling tiling, Range tiles,
+                        Listener& listener) {
+  if (tiles.begin == 0) return walk_flash2_backward(kernel, problem, tiling, tiles, listener);
+  StepsAlone steps(listener);
+  walk_flash2_backward(kernel, problem, tiling, tiles, steps);
+}
+
+void walk_backward(Algorithm algorithm, const Problem& problem, Tiling tiling, Listener& listener) {
+  assert(has_backward(algorithm));
+  if (algorithm == Algorithm::standard) return walk_standard_backward(problem, tiling, listener);
+  const TileGrid grid(problem, tiling);
+  using enum BackwardKernel;
+  walk_flash2_backward(deltas, problem, tiling, grid.every_query_tile(), listener);
+  walk_flash2_backward(gradients, problem, tiling, grid.every_key_tile(), listener);
+  walk_flash2_backward(conversion, problem, tiling, grid.every_query_tile(), listener);
 }
 
 }  // namespace flashsim

@@ -30,10 +30,35 @@ class Listener {
 /// Walks one head of `algorithm` forward. All heads of a problem walk alike.
 void walk(Algorithm algorithm, const Problem& problem, Tiling tiling, Listener& listener);
 
-// One file each; `walk` calls the one that is named.
-void walk_standard(const Problem& problem, Tiling tiling, Listener& listener);
-void walk_eager(const Problem& problem, Tiling tiling, Listener& listener);
-void walk_flash1(const Problem& problem, Tiling tiling, Listener& listener);
-void walk_flash2(const Problem& problem, Tiling tiling, Listener& listener);
+/// The steps of that walk that belong to query tiles [begin, end). No query tile needs what another made, so
+/// the parts of a walk can be taken side by side. What the parts share is a step of each of them, marked
+/// `elsewhere` in all but the first; kernels and memory are told by the part that begins with tile 0.
+void walk_part(Algorithm algorithm, const Problem& problem, Tiling tiling, Range query_tiles,
+               Listener& listener);
+
+/// `algorithm` has a backward walk.
+constexpr bool has_backward(Algorithm algorithm) {
+  return algorithm == Algorithm::standard || algorithm == Algorithm::flash2;
+}
+
+/// Walks one head of `standard` or `flash2` backward.
+void walk_backward(Algorithm algorithm, const Problem& problem, Tiling tiling, Listener& listener);
+
+/// The kernels of flash2's backward walk. `conversion` is empty where dQ is summed in the storage type.
+enum class BackwardKernel { deltas, gradients, conversion };
+
+/// The steps of one of them that belong to tiles [begin, end): query tiles, but key tiles of `gradients`.
+/// Parts may be taken side by side, where key tiles add to a query tile's dQ in rising order.
+void walk_backward_part(BackwardKernel kernel, const Problem& problem, Tiling tiling, Range tiles,
+                        Listener& listener);
+
+// One file each; the walks above call the one that is named.
+void walk_standard(const Problem& problem, Tiling tiling, Range part, Listener& listener);
+void walk_eager(const Problem& problem, Tiling tiling, Range part, Listener& listener);
+void walk_flash1(const Problem& problem, Tiling tiling, Range part, Listener& listener);
+void walk_flash2(const Problem& problem, Tiling tiling, Range part, Listener& listener);
+void walk_standard_backward(const Problem& problem, Tiling tiling, Listener& listener);
+void walk_flash2_backward(BackwardKernel kernel, const Problem& problem, Tiling tiling, Range tiles,
+                          Listener& listener);
 
 }  // namespace flashsim

@@ -458,7 +458,8 @@ TEST_CASE("an observer is told every head in order, and changes nothing") {
   for (const Way& way : several_ways()) {
     INFO(text_of(way));
     Watcher watcher;
-    const auto watched = attend<double>(way.algorithm, problem, way.tiling, {}, inputs, &watcher);
+    const auto watched =
+        attend<double>(way.algorithm, problem, way.tiling, {}, inputs, {.observer = &watcher});
     CHECK(same_bits(watched, attend<double>(way.algorithm, problem, way.tiling, {}, inputs)));
     CHECK(watcher.heads ==
           std::vector<std::pair<std::int64_t, std::int64_t>>{{0, 0}, {0, 1}, {1, 0}, {1, 1}});

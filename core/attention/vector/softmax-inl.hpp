@@ -1,0 +1,225 @@
+// Exponentials, maxima, sums and what else is done lane by lane. Compiled once for every instruction set.
+#if defined(FLASHSIM_SOFTMAX_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef FLASHSIM_SOFTMAX_INL
+#undef FLASHSIM_SOFTMAX_INL
+#else
+#define FLASHSIM_SOFTMAX_INL
+#endif
+
+#include <limits>
+
+#include <hwy/contrib/math/math-inl.h>
+#include <hwy/highway.h>
+
+#include "core/attention/vector/panel.hpp"
+#include "core/attention/vector/products-inl.hpp"
+#include "core/attention/vector/rounding-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace flashsim::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class T>
+std::int64_t LanesOf() {
+  return static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<T>()));
+}
+
+/// Where Highway's exp needs no help, and where exp leaves T.
+template <class T>
+struct ExponentRange;
+template <>
+struct ExponentRange<float> {
+  static constexpr float kLeast = -104.0F, kUsual = 88.0F, kOverflow = 88.7228394F;
+};
+template <>
+struct ExponentRange<double> {
+  static constexpr double kLeast = -745.2, kUsual = 706.0, kOverflow = 709.782712893384;
+};
+
+/// exp(x) for any x: −∞ gives no weight (−0), NaN gives NaN.
+template <class D, class V = hn::Vec<D>, class T = hn::TFromD<D>>
+HWY_INLINE V WeightOf(D d, V x) {
+  using Range = ExponentRange<T>;
+  V y = hn::Exp(d, x);
+  const auto usual = hn::And(hn::Ge(x, hn::Set(d, Range::kLeast)), hn::Le(x, hn::Set(d, Range::kUsual)));
+  if (HWY_UNLIKELY(!hn::AllTrue(d, usual))) {
+    constexpr T kInfinity = std::numeric_limits<T>::infinity();
+    // Between the usual and the overflow exp(x/2)² is as good as exp(x), and x/2 is usual.
+    const V half = hn::Exp(d, hn::Mul(x, hn::Set(d, T(0.5))));
+    y = hn::IfThenElse(hn::Gt(x, hn::Set(d, Range::kUsual)), hn::Mul(half, half), y);
+    y = hn::IfThenElse(hn::Gt(x, hn::Set(d, Range::kOverflow)), hn::Set(d, kInfinity), y);
+    y = hn::IfThenElse(hn::Lt(x, hn::Set(d, Range::kLeast)), hn::Zero(d), y);
+    y = hn::IfThenElse(hn::Eq(x, hn::Set(d, -kInfinity)), hn::Set(d, T(-0.0)), y);
+    y = hn::IfThenElse(hn::IsNaN(x), x, y);
+  }
+  return y;
+}
+
+template <class T>
+void Scale(T* s, std::int64_t n, T factor) {
+  const hn::ScalableTag<T> d;
+  const auto by = hn::Set(d, factor);
+  for (std::int64_t i = 0; i < n; i += LanesOf<T>()) hn::Store(hn::Mul(hn::Load(d, s + i), by), d, s + i);
+}
+
+template <class T>
+void Mask(T* s, std::int64_t keys, const T* visible, T stand_in) {
+  const hn::ScalableTag<T> d;
+  const auto masked = hn::Set(d, stand_in);
+  for (std::int64_t q = 0; q < kPanelWidth<T>; q += LanesOf<T>()) {
+    const auto limit = hn::Load(d, visible + q);
+    for (std::int64_t c = 0; c < keys; ++c) {
+      T* at = s + c * kPanelWidth<T> + q;
+      hn::Store(hn::IfThenElse(hn::Lt(hn::Set(d, static_cast<T>(c)), limit), hn::Load(d, at), masked), d, at);
+    }
+  }
+}
+
+template <class T>
+void Maximum(const T* s, std::int64_t keys, T* m) {
+  const hn::ScalableTag<T> d;
+  for (std::int64_t q = 0; q < kPanelWidth<T>; q += LanesOf<T>()) {
+    auto most = hn::Load(d, m + q);
+    for (std::int64_t c = 0; c < keys; ++c) {
+      const auto each = hn::Load(d, s + c * kPanelWidth<T> + q);
+      most = hn::IfThenElse(hn::Gt(each, most), each, most);
+    }
+    hn::Store(most, d, m + q);
+  }
+}
+
+template <class T>
+void Exponentials(T* s, std::int64_t keys, const T* subtracted, T* sum, NumberType stored) {
+  const hn::ScalableTag<T> d;
+  const Rounding<T> rounding(stored);
+  for (std::int64_t q = 0; q < kPanelWidth<T>; q += LanesOf<T>()) {
+    const auto reference = hn::Load(d, subtracted + q);
+    auto total = hn::Zero(d);
+    for (std::int64_t c = 0; c < keys; ++c) {
+      T* at = s + c * kPanelWidth<T> + q;
+      const auto p = WeightOf(d, hn::Sub(hn::Load(d, at), reference));
+      total = hn::Add(total, p);
+      hn::Store(RoundTo(d, p, rounding), d, at);
+    }
+    hn::Store(total, d, sum + q);
+  }
+}
+
+template <class T>
+void Exponential(const T* x, std::int64_t n, T* out) {
+  const hn::ScalableTag<T> d;
+  for (std::int64_t i = 0; i < n; i += LanesOf<T>()) hn::Store(WeightOf(d, hn::Load(d, x + i)), d, out + i);
+}
+
+template <class T>
+void RoundedSum(const T* p, std::int64_t keys, T* sum, NumberType stored) {
+  const hn::ScalableTag<T> d;
+  const Rounding<T> rounding(stored);
+  for (std::int64_t q = 0; q < kPanelWidth<T>; q += LanesOf<T>()) {
+    auto total = hn::Load(d, sum + q);
+    for (std::int64_t c = 0; c < keys; ++c) {
+      total = RoundTo(d, hn::Add(total, hn::Load(d, p + c * kPanelWidth<T> + q)), rounding);
+    }
+    hn::Store(total, d, sum + q);
+  }
+}
+
+template <class T>
+void Multiply(T* o, std::int64_t rows, const T* factor) {
+  const hn::ScalableTag<T> d;
+  for (std::int64_t q = 0; q < kPanelWidth<T>; q += LanesOf<T>()) {
+    const auto by = hn::Load(d, factor + q);
+    if (hn::AllTrue(d, hn::Eq(by, hn::Set(d, T(1))))) continue;
+    for (std::int64_t x = 0; x < rows; ++x) {
+      T* at = o + x * kPanelWidth<T> + q;
+      hn::Store(hn::Mul(hn::Load(d, at), by), d, at);
+    }
+  }
+}
+
+template <class T>
+void Divide(T* o, std::int64_t rows, const T* divisor) {
+  const hn::ScalableTag<T> d;
+  for (std::int64_t q = 0; q < kPanelWidth<T>; q += LanesOf<T>()) {
+    const auto by = hn::Load(d, divisor + q);
+    for (std::int64_t x = 0; x < rows; ++x) {
+      T* at = o + x * kPanelWidth<T> + q;
+      hn::Store(hn::Div(hn::Load(d, at), by), d, at);
+    }
+  }
+}
+
+template <class T>
+void ScoreGradient(const T* p, T* ds, std::int64_t keys, const T* delta, NumberType stored) {
+  const hn::ScalableTag<T> d;
+  const Rounding<T> rounding(stored);
+  for (std::int64_t q = 0; q < kPanelWidth<T>; q += LanesOf<T>()) {
+    const auto less = hn::Load(d, delta + q);
+    for (std::int64_t c = 0; c < keys; ++c) {
+      const auto weight = hn::Load(d, p + c * kPanelWidth<T> + q);
+      T* at = ds + c * kPanelWidth<T> + q;
+      const auto gradient = hn::Mul(weight, hn::Sub(hn::Load(d, at), less));
+      hn::Store(hn::IfThenElse(HasNoWeight(d, weight), weight, RoundTo(d, gradient, rounding)), d, at);
+    }
+  }
+}
+
+template <class T>
+void Dot(const T* a, const T* b, std::int64_t rows, T* sum) {
+  const hn::ScalableTag<T> d;
+  for (std::int64_t q = 0; q < kPanelWidth<T>; q += LanesOf<T>()) {
+    auto total = hn::Zero(d);
+    for (std::int64_t x = 0; x < rows; ++x) {
+      const auto left = hn::Load(d, a + x * kPanelWidth<T> + q);
+      const auto next = hn::MulAdd(left, hn::Load(d, b + x * kPanelWidth<T> + q), total);
+      total = hn::IfThenElse(HasNoWeight(d, left), total, next);
+    }
+    hn::Store(total, d, sum + q);
+  }
+}
+
+template <class T>
+void Round(const T* from, std::int64_t n, T* to, NumberType stored) {
+  const hn::ScalableTag<T> d;
+  const Rounding<T> rounding(stored);
+  std::int64_t i = 0;
+  for (; i + LanesOf<T>() <= n; i += LanesOf<T>()) {
+    hn::StoreU(RoundTo(d, hn::LoadU(d, from + i), rounding), d, to + i);
+  }
+  for (; i < n; ++i) to[i] = stored_as(stored, from[i]);
+}
+
+template <class T>
+bool AllFinite(const T* from, std::int64_t n) {
+  const hn::ScalableTag<T> d;
+  const auto largest = hn::Set(d, std::numeric_limits<T>::max());
+  auto finite = hn::Eq(largest, largest);
+  std::int64_t i = 0;
+  for (; i + LanesOf<T>() <= n; i += LanesOf<T>()) {
+    finite = hn::And(finite, hn::Le(hn::Abs(hn::LoadU(d, from + i)), largest));
+  }
+  bool all = hn::AllTrue(d, finite);
+  for (; i < n; ++i) all = all && std::isfinite(from[i]);
+  return all;
+}
+
+template <class T>
+void Pack(const T* rows, std::int64_t stride, std::int64_t count, std::int64_t columns, T* panel) {
+  for (std::int64_t x = 0; x < columns; ++x) {
+    T* at = panel + x * kPanelWidth<T>;
+    for (std::int64_t q = 0; q < count; ++q) at[q] = rows[q * stride + x];
+    for (std::int64_t q = count; q < kPanelWidth<T>; ++q) at[q] = T(0);
+  }
+}
+
+template <class T>
+void Unpack(const T* panel, std::int64_t count, std::int64_t columns, T* rows, std::int64_t stride) {
+  for (std::int64_t q = 0; q < count; ++q) {
+    for (std::int64_t x = 0; x < columns; ++x) rows[q * stride + x] = panel[x * kPanelWidth<T> + q];
+  }
+}
+
+}  // namespace flashsim::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
