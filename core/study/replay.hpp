@@ -9,6 +9,9 @@
 #include <vector>
 
 #include "core/attention/comparison.hpp"
+#include "core/attention/tensors.hpp"
+#include "core/attention/tolerance.hpp"
+#include "core/attention/truth.hpp"
 #include "core/attention/verdict.hpp"
 #include "core/base/result.hpp"
 #include "core/problem/algorithm.hpp"
@@ -36,6 +39,7 @@ struct Recording {
   Outputs<double> outputs;
   Comparison output_error;
   Comparison lse_error;
+  [[nodiscard]] bool agrees() const { return output_error.agrees() && lse_error.agrees(); }
 };
 
 struct ReplayReport {
@@ -45,13 +49,8 @@ struct ReplayReport {
   Recording standard;  ///< the one-shot way
   Recording tiled;     ///< the algorithm that was asked for
   Truth truth;
-  Tolerance tolerance;
+  Tolerance tolerance;  ///< of the tiled algorithm, and it covers the standard one
   Verdict verdict{};
-
-  [[nodiscard]] bool within_tolerance(const Recording& recording) const {
-    return recording.output_error.agrees_within(tolerance.output) &&
-           recording.lse_error.agrees_within(tolerance.lse);
-  }
 };
 
 /// Plays what `request` asks for. Errors: whatever is wrong with scenario and request, and a scenario too
