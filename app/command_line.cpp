@@ -122,6 +122,8 @@ void add_run_options(CLI::App& app, CommandLine& line) {
   add_text(app, "--accumulate", o.accumulate,
            "compute or storage: the type that sums are rounded to (default compute)")
       ->group("Break it");
+  add_switch(app, "--explain", line.account.explain, "derive the tolerances, with the numbers put in")
+      ->group("Output");
   add_text(app, "--input", line.account.input, kInputHelp)->group("Output");
   add_output_options(app, line);
 }
@@ -211,6 +213,8 @@ int run_command_line(int argc, char** argv) {
   add_account_options(*compare, line, false);
   CLI::App* replay = app.add_subcommand("replay", "a scenario step by step");
   add_replay_options(*replay, line);
+  CLI::App* run = app.add_subcommand("run", "execute on the CPU, and hold the result against the truth");
+  add_run_options(*run, line);
   CLI::App* list =
       app.add_subcommand("list", "algorithms, machines, models, scenarios, switches, faults, devices");
   list->add_option("section", line.section, "one of these alone");

@@ -120,7 +120,7 @@ Result<int> run_command(const AccountOptions& account, const RunOptions& options
     if (!saved) return saved.error();
     report->saved = std::move(saved).value();
   }
-  const auto error = emit(output, {.document = [&] { return run_document(*report); },
+  const auto error = emit(output, {.document = [&] { return run_document(*report, account.explain); },
                                    .json = [&] { return run_json(*report); },
                                    .csv = [&] { return run_csv(*report); }});
   if (error) return *error;

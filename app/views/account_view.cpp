@@ -41,10 +41,6 @@ FactsBlock memory_facts(const AccountReport& r) {
   return block;
 }
 
-std::string flops_text(Flops flops) {
-  return decimal_text(flops.value()) + (flops.value() < 1000 ? " FLOP" : "FLOP");
-}
-
 /// What binds, by the roofline: executed FLOPs over HBM bytes against the machine's balance.
 std::string balance_text(const AccountReport& r) {
   const auto machine = r.balance();

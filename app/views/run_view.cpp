@@ -183,7 +183,7 @@ void add_sample_notes(const RunReport& r, Document& document) {
   LinesBlock notes;
   const auto add = [&](const char* what, const RowSample& sample) {
     if (sample.whole()) return;
-    notes.lines.push_back(fmt::format("{}: {} checked. {}", what, rows_text(sample), sample.note));
+    notes.lines.push_back(fmt::format("{}: {}", what, sample.note));
   };
   add("O and L", r.verification.sample);
   if (r.gradient_verification) {
@@ -193,17 +193,17 @@ void add_sample_notes(const RunReport& r, Document& document) {
   if (!notes.lines.empty()) document.emplace_back(std::move(notes));
 }
 
-std::string flops_text(Flops flops) {
-  return decimal_text(flops.value()) + (flops.value() < 1000 ? " FLOP" : "FLOP");
+std::string rate_text(FlopsPerSecond rate) {
+  const auto whole = static_cast<std::int64_t>(std::llround(rate.value));
+  return flops_text(Flops(whole)) + "/s";
 }
 
 FactsBlock speed_facts(const RunReport& r) {
   FactsBlock block{.heading = "Execution"};
   const auto add = [&](const char* name, const PassReport& pass) {
-    constexpr double kGiga = 1e9;
-    block.facts.push_back({name, seconds_text(pass.seconds),
-                           fmt::format("{} GFLOP/s: {}, {}", three_digits(pass.rate().value / kGiga),
-                                       flops_text(pass.flops), pass.flops_formula)});
+    block.facts.push_back(
+        {name, seconds_text(pass.seconds),
+         fmt::format("{}: {}, {}", rate_text(pass.rate()), flops_text(pass.flops), pass.flops_formula)});
   };
   add("forward", r.forward);
   if (r.backward) add("backward", *r.backward);
@@ -213,10 +213,11 @@ FactsBlock speed_facts(const RunReport& r) {
 void add_traffic(const RunReport& r, Document& document) {
   const auto steps = [](const PassReport& pass) { return grouped(pass.counted.steps.value()) + " steps"; };
   const Problem& p = r.plan.problem;
-  document.emplace_back(traffic_table("HBM traffic, counted", r.forward.counted, p));
+  document.emplace_back(
+      traffic_table(r.backward ? "HBM traffic forward" : "HBM traffic", r.forward.counted, p));
   document.emplace_back(check_line(r.discrepancies, steps(r.forward)));
   if (!r.backward) return;
-  document.emplace_back(traffic_table("HBM traffic, backward", r.backward->counted, p));
+  document.emplace_back(traffic_table("HBM traffic backward", r.backward->counted, p));
   document.emplace_back(VerdictLine{
       Tone::neutral, fmt::format("counted over {}; no closed form predicts it", steps(*r.backward))});
 }
@@ -233,7 +234,7 @@ FactsBlock tolerance_facts(const std::string& heading, const Tolerance& toleranc
 
 }  // namespace
 
-Document run_document(const RunReport& report) {
+Document run_document(const RunReport& report, bool explain) {
   const RunReport& r = report;
   Document document;
   document.emplace_back(title(r));
@@ -247,9 +248,15 @@ Document run_document(const RunReport& report) {
   }
   document.emplace_back(speed_facts(r));
   add_traffic(r, document);
-  document.emplace_back(tolerance_facts("Tolerance: what rounding alone may do", r.verification.tolerance));
-  if (r.gradient_verification) {
-    document.emplace_back(tolerance_facts("Tolerance of the gradients", r.gradient_verification->tolerance));
+  if (explain) {
+    document.emplace_back(tolerance_facts("Tolerance", r.verification.tolerance));
+    if (r.gradient_verification) {
+      document.emplace_back(
+          tolerance_facts("Tolerance of the gradients", r.gradient_verification->tolerance));
+    }
+  } else {
+    document.emplace_back(
+        LinesBlock{{"The tolerance is what rounding alone may do at worst; --explain derives it."}});
   }
   if (!r.saved.empty()) {
     document.emplace_back(LinesBlock{{fmt::format("saved: {}", fmt::join(r.saved, ", "))}});
@@ -265,7 +272,8 @@ CsvTable run_csv(const RunReport& report) {
     table.rows.push_back({section, item, quantity, value});
   };
   const auto whole = [](std::int64_t value) { return fmt::format("{}", value); };
-  for (const auto& [key, value] : run_input_json(r.plan).items()) {
+  const nlohmann::ordered_json input = run_input_json(r.plan);
+  for (const auto& [key, value] : input.items()) {
     const auto& shown = key == "scenario" && value.is_object() ? value["title"] : value;
     add("input", "", key, shown.is_string() ? shown.get<std::string>() : shown.is_null() ? "" : shown.dump());
   }

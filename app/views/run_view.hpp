@@ -7,7 +7,8 @@
 
 namespace flashsim {
 
-Document run_document(const RunReport& report);
+/// `explain` adds the derivation of the tolerances.
+Document run_document(const RunReport& report, bool explain);
 
 /// One line a figure: section, item, quantity, value.
 CsvTable run_csv(const RunReport& report);

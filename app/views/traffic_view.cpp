@@ -17,6 +17,7 @@ std::string label_of(const TensorLine& line) {
     case Operand::L: return line.name + "  logsumexp";
     case Operand::m: return line.name + "  row maximum";
     case Operand::l: return line.name + "  row sum";
+    case Operand::D: return line.name + "  Σ dO ∘ O";
     default: return line.name;
   }
 }

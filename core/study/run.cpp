@@ -180,15 +180,16 @@ Result<RunReport> make_run(const RunPlan& plan, const RunProgress& progress) {
 std::vector<NamedFormula> formulas_of(const Tolerance& tolerance) {
   std::vector<NamedFormula> formulas = tolerance.steps;
   const auto add = [&](const char* tensor, const RealFormula& formula) {
-    formulas.push_back(
-        {tensor, fmt::format("the most that an element of {} may be off by", tensor), formula});
+    formulas.push_back({tensor, fmt::format("an element of {} may be off by", tensor), formula});
   };
-  add("O", tolerance.output);
-  add("L", tolerance.lse);
-  if (!tolerance.backward) return formulas;
-  add("dQ", tolerance.dq);
-  add("dK", tolerance.dk);
-  add("dV", tolerance.dv);
+  if (tolerance.backward) {
+    add("dQ", tolerance.dq);
+    add("dK", tolerance.dk);
+    add("dV", tolerance.dv);
+  } else {
+    add("O", tolerance.output);
+    add("L", tolerance.lse);
+  }
   return formulas;
 }
 

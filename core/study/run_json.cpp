@@ -36,19 +36,18 @@ ordered_json error_json(const Comparison& c) {
 }
 
 ordered_json tolerance_json(const Tolerance& t) {
-  const auto bound = [&](bool there, const RealFormula& formula) {
-    return there ? number_json(formula.value()) : ordered_json(nullptr);
-  };
-  ordered_json json{{"output", number_json(t.output.value())},
-                    {"lse", number_json(t.lse.value())},
-                    {"dq", bound(t.backward, t.dq)},
-                    {"dk", bound(t.backward, t.dk)},
-                    {"dv", bound(t.backward, t.dv)},
-                    {"epsilon", t.epsilon},
-                    {"unit", t.unit},
-                    {"largest_score", t.magnitudes.score},
-                    {"largest_value", t.magnitudes.value},
-                    {"largest_output", t.magnitudes.output}};
+  ordered_json json;
+  if (t.backward) {
+    json = {{"dq", number_json(t.dq.value())},
+            {"dk", number_json(t.dk.value())},
+            {"dv", number_json(t.dv.value())}};
+  } else {
+    json = {{"output", number_json(t.output.value())}, {"lse", number_json(t.lse.value())}};
+  }
+  json["epsilon"] = t.epsilon;
+  json["unit"] = t.unit;
+  json["largest_score"] = t.magnitudes.score;
+  json["largest_value"] = t.magnitudes.value;
   json["formulas"] = ordered_json::array();
   for (const NamedFormula& named : formulas_of(t)) {
     json["formulas"].push_back({{"name", named.name},
