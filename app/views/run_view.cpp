@@ -129,16 +129,32 @@ std::string rows_text(const RowSample& sample) {
                      grouped(sample.of));
 }
 
-/// Which tensors are wrong, and on how many of the rows that were checked: "O on 3 of 8 rows, L on 3 of 8".
+/// "O is WRONG on 3 of 8 rows, L on 3 of 8"
 std::string wrong_text(const RunReport& r) {
-  std::vector<std::string> parts;
+  std::string text;
   for (const auto& [name, meaning, c] : checked_tensors(r)) {
-    if (!c->agrees()) {
-      parts.push_back(fmt::format("{} on {} of {} rows{}", name, grouped(c->wrong_rows), grouped(c->rows),
-                                  c->rows == 1 ? "" : " checked"));
-    }
+    if (c->agrees()) continue;
+    text += fmt::format("{} on {} of {}{}",
+                        text.empty() ? fmt::format("{} is WRONG", name) : fmt::format(", {}", name),
+                        grouped(c->wrong_rows), grouped(c->rows),
+                        !text.empty()  ? ""
+                        : c->rows == 1 ? " row"
+                                       : " rows");
   }
-  return fmt::format("{}", fmt::join(parts, ", "));
+  return text;
+}
+
+/// The tensors whose tolerance is as large as they are.
+std::string undecided_tensors(const RunReport& r) {
+  std::vector<std::string> names;
+  if (r.verification.says_nothing()) names.emplace_back("O");
+  if (r.gradient_verification) {
+    const Tolerance& t = r.gradient_verification->tolerance;
+    if (t.dq_says_nothing()) names.emplace_back("dQ");
+    if (t.dk_says_nothing()) names.emplace_back("dK");
+    if (t.dv_says_nothing()) names.emplace_back("dV");
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 VerdictLine verdict_line(const RunReport& r) {
@@ -149,13 +165,14 @@ VerdictLine verdict_line(const RunReport& r) {
       if (!r.why.empty()) text += fmt::format("; nothing broke: {}", r.why);
       return {Tone::good, text};
     }
-    case Verdict::broken: return {Tone::bad, fmt::format("broken on purpose: WRONG {}", wrong_text(r))};
-    case Verdict::wrong: return {Tone::bad, fmt::format("WRONG: {}", wrong_text(r))};
+    case Verdict::broken: return {Tone::bad, fmt::format("broken on purpose: {}", wrong_text(r))};
+    case Verdict::wrong: return {Tone::bad, wrong_text(r)};
     case Verdict::undecided:
       return {Tone::bad,
-              fmt::format("undecided: rounding alone may be as large as the result, scores of up to {} "
-                          "are too large for {} to decide",
-                          three_digits(r.verification.tolerance.magnitudes.score), name_of(r.plan.compute))};
+              fmt::format("undecided: rounding alone may make {} as wrong as zeros would be, with scores of "
+                          "up to {} in {}",
+                          undecided_tensors(r), three_digits(r.verification.tolerance.magnitudes.score),
+                          type_text(r.plan))};
   }
   return {};
 }
@@ -165,14 +182,15 @@ FactsBlock fault_facts(const RunReport& r) {
   FactsBlock block;
   if (r.first_fault) {
     const FirstFault& f = *r.first_fault;
-    const std::string tile = f.key_tile ? fmt::format("query tile {}, key tile {}", f.query_tile, *f.key_tile)
-                                        : fmt::format("query tile {}", f.query_tile);
-    const std::string value = f.column ? fmt::format("O[{}]", *f.column) : "L";
-    const std::string truth = f.key_tile ? "the truth over the keys seen so far" : "the truth";
+    const std::string row = row_text(r.plan.problem, f.place.batch, f.place.head, f.place.row);
     block.facts.push_back(
-        {"first wrong row", row_text(r.plan.problem, f.place.batch, f.place.head, f.place.row), tile});
-    block.facts.push_back({"first wrong value", fmt::format("{} = {}", value, value_text(f.got)),
-                           fmt::format("{} is {}, and rounding may move it by {}", truth,
+        {"first wrong", "",
+         f.key_tile ? fmt::format("{}, in query tile {} after key tile {}", row, f.query_tile, *f.key_tile)
+                    : fmt::format("{}, in query tile {}", row, f.query_tile)});
+    block.facts.push_back({"value", "",
+                           fmt::format("{} is {}, and {} is {}, give or take {}",
+                                       f.column ? fmt::format("O[{}]", *f.column) : "L", value_text(f.got),
+                                       f.key_tile ? "the truth over the keys seen so far" : "the truth",
                                        value_text(f.expected), error_text(f.tolerance))});
   }
   if (!r.why.empty()) block.facts.push_back({"why", "", r.why});

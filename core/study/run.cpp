@@ -13,6 +13,7 @@
 #include "core/attention/attend.hpp"
 #include "core/base/file.hpp"
 #include "core/base/npy.hpp"
+#include "core/base/quantity_text.hpp"
 #include "core/study/account.hpp"
 #include "core/study/nothing_broke.hpp"
 #include "core/study/run_inputs.hpp"
@@ -87,6 +88,11 @@ void judge(RunReport& report) {
   const Switches& switches = report.plan.switches;
   report.verdict = verdict_of(agrees, says_nothing, switches.broken());
   if (report.verdict == Verdict::broken) report.why = why_broken(switches);
+  if (report.verdict == Verdict::wrong && forward.tolerance.scores_may_overflow()) {
+    report.why = fmt::format("{} stores S in {}, which scores of up to {} may overflow",
+                             facts_of(report.plan.algorithm).name, name_of(report.plan.problem.storage),
+                             three_digits(forward.tolerance.magnitudes.score));
+  }
   if (report.verdict == Verdict::right && switches.broken()) {
     report.why = why_nothing_broke(report.plan, forward.tolerance.magnitudes);
   }
