@@ -14,8 +14,8 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 /// The distance of two neighbours of `value` in a format.
 double unit_in_last_place(const StorageFormat& format, double value) {
-  int exponent = 0;
-  std::frexp(std::min(std::fabs(value), format.largest), &exponent);
+  int exponent = format.least_exponent;
+  if (value != 0) std::frexp(std::min(std::fabs(value), format.largest), &exponent);
   return std::ldexp(1.0, std::max(exponent, format.least_exponent + 1) - format.digits);
 }
 

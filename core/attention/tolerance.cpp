@@ -81,7 +81,7 @@ void Derivation::forward() {
   }
   t_.output = output + lambda_ * (F(4) * n_ + 4);
 
-  t_.lse = g_ * (F(1) + g_) + eps_ * (F(2) * score_ + F(8) * ln_);
+  t_.lse = g_ * (F(1) + g_) + eps_ * (F(2) * score_ + F(10) * ln_);
   if (narrow()) t_.lse = t_.lse + n_ * eta_;
 }
 
@@ -97,7 +97,7 @@ void Derivation::backward() {
   const RealFormula f = named("f", "the same of P as it is stored", f1 * (F(1) + f1) + unit_);
   const RealFormula p_floor = half_eta() + lambda_;
 
-  RealFormula d_error = F(2) * (e_ + eps_ * (F(2) * score_ + F(5) * ln_) + unit_) * (F(1) + F(2) * g_) * r +
+  RealFormula d_error = F(2) * (e_ + eps_ * (F(2) * score_ + F(6) * ln_) + unit_) * (F(1) + F(2) * g_) * r +
                         eps_ * (F(2) * additions() + d_) * (F(1) + F(2) * g_) * b;
   if (narrow()) {
     d_error = d_error + n_ * eta_ * b + unit_ * of("B_O", m.summed_do_o) +
