@@ -307,7 +307,7 @@ CsvTable run_csv(const RunReport& report) {
   }
   const RowSample& sample = r.verification.sample;
   add("rows", "", "checked", whole(static_cast<std::int64_t>(sample.rows.size())));
-  add("rows", "", "wrong", whole(r.wrong_rows()));
+  add("rows", "", "wrong", whole(r.verification.wrong_rows()));
   add("rows", "", "total", whole(sample.of));
   if (r.first_fault) {
     const FirstFault& f = *r.first_fault;

@@ -163,8 +163,6 @@ Result<std::vector<std::string>> save(const RunResults<T>& results, const std::s
 
 }  // namespace
 
-std::int64_t RunReport::wrong_rows() const { return verification.output.wrong_rows; }
-
 Result<RunReport> make_run(const RunPlan& plan, const RunProgress& progress) {
   RunReport report{.plan = plan, .forward = forward_pass(plan)};
   // Backward there are at most two and a half times as many.

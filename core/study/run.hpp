@@ -57,8 +57,6 @@ struct RunReport {
   std::vector<std::string> saved;  ///< paths of the files that were written
 
   [[nodiscard]] bool predicted_equals_counted() const { return discrepancies.empty(); }
-  /// Rows of O that are wrong, of those that were checked.
-  [[nodiscard]] std::int64_t wrong_rows() const;
 };
 
 /// Carries `plan` out. Errors: tensors that can't be read, too little memory, counts beyond 64 bits.

@@ -124,7 +124,7 @@ ordered_json run_json(const RunReport& r) {
   result["error"] = error_json(r.verification.output);
   result["lse_error"] = error_json(r.verification.lse);
   result["tolerance"] = tolerance_json(r.verification.tolerance);
-  result["rows"] = rows_json(r.verification.sample, r.wrong_rows());
+  result["rows"] = rows_json(r.verification.sample, r.verification.wrong_rows());
   result["gradient_errors"] = gradients_json(r);
   result["first_fault"] = first_fault_json(r);
   result.update(pass_json(r.forward, p));
