@@ -71,8 +71,8 @@ struct TileKernels {
 
   /// to[i] = from[i] as `stored` holds it.
   void (*round)(const T* from, std::int64_t n, T* to, NumberType stored);
-  /// No NaN and no infinity among n elements.
-  bool (*all_finite)(const T* from, std::int64_t n);
+  /// to[i] = from[i]; whether no NaN and no infinity was among them.
+  bool (*copy)(const T* from, std::int64_t n, T* to);
   /// panel[x][q] = rows[q][x] for q < count; the other lanes become 0.
   void (*pack)(const T* rows, std::int64_t stride, std::int64_t count, std::int64_t columns, T* panel);
   /// rows[q][x] = panel[x][q]
