@@ -161,7 +161,7 @@ void attend_in_parts(Algorithm algorithm, const Problem& problem, Tiling tiling,
 /// What the backward passes work on.
 template <class T>
 struct BackwardPass {
-  Algorithm algorithm;
+  Algorithm algorithm{};
   const Problem& problem;
   Tiling tiling;
   Switches switches;

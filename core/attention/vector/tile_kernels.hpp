@@ -17,16 +17,16 @@ namespace flashsim {
 /// fused multiply-adds over the depth, in order.
 template <class T>
 struct Product {
-  T* c;
-  std::int64_t c_stride;
-  const T* a;
-  std::int64_t a_row;
-  std::int64_t a_step;
-  const T* b;
-  std::int64_t b_stride;
-  std::int64_t rows;
-  std::int64_t columns;
-  std::int64_t depth;
+  T* c = nullptr;
+  std::int64_t c_stride = 0;
+  const T* a = nullptr;
+  std::int64_t a_row = 0;
+  std::int64_t a_step = 0;
+  const T* b = nullptr;
+  std::int64_t b_stride = 0;
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::int64_t depth = 0;
   enum class Mode {
     assign,      ///< C = factor · (A B)
     add,         ///< C ← C + A B, the chain starting from C
