@@ -161,7 +161,8 @@ VerdictLine verdict_line(const RunReport& r) {
   switch (r.verdict) {
     case Verdict::right: {
       std::string text =
-          fmt::format("right: {} within rounding of the truth", rows_text(r.verification.sample));
+          fmt::format("right: {} {} within rounding of the truth", rows_text(r.verification.sample),
+                      r.verification.sample.of == 1 ? "is" : "are");
       if (!r.why.empty()) text += fmt::format("; nothing broke: {}", r.why);
       return {Tone::good, text};
     }

@@ -66,8 +66,9 @@ Error not_enough_memory(const RunPlan& plan) {
 Outcome check_memory(const RunPlan& plan, Bytes available) {
   const Bytes needed = memory_of(plan);
   if (needed <= available && !needed.overflowed()) return std::nullopt;
-  return Error{fmt::format("this run needs {} of memory ({}), and this machine has {}",
-                           needed.overflowed() ? "more bytes than 64 bits can count" : size_text(needed),
+  return Error{fmt::format("this run needs {} ({}), and this machine has {}",
+                           needed.overflowed() ? std::string("more memory than 64 bits can count")
+                                               : size_text(needed) + " of memory",
                            shape_text(plan.problem), size_text(available)),
                kSmaller};
 }

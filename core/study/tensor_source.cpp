@@ -25,7 +25,7 @@ Outcome check_sizes(const AccountRequest& request, const std::vector<ToldSize>& 
     const auto& asked = request.*size.asked;
     if (asked && *asked != size.told) {
       return Error{fmt::format("{} is {}, and {} has {}", size.option, *asked, size.by, size.told),
-                   fmt::format("leave {} out: the tensors tell it", size.option)};
+                   fmt::format("leave {} out, and --model: the tensors tell their sizes", size.option)};
     }
   }
   return std::nullopt;
