@@ -1,6 +1,7 @@
-// Tasks on threads, claimed in order: a task may wait for an earlier one, which some thread has begun.
+// Work divided among threads by index. Which thread does what isn't told, so nothing may depend on it.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <exception>
@@ -11,8 +12,9 @@
 namespace flashsim {
 
 /// Does tasks 0 … count−1 on `threads` threads, of which the caller's is number 0. Each thread calls
-/// begin(thread) once, which makes what it needs and gives back what does a task: begin(thread)(task).
-/// Whatever `begin` throws is thrown to the caller; doing a task may not throw.
+/// begin(thread) once, which makes what it needs and gives back what does a task: begin(thread)(task). Tasks
+/// are claimed in order, so one may wait for an earlier one, which some thread has begun. Whatever `begin`
+/// throws is thrown to the caller; doing a task may not throw.
 template <class Begin>
 void run_tasks(int threads, std::int64_t count, const Begin& begin) {
   std::atomic<std::int64_t> next = 0;
@@ -33,6 +35,14 @@ void run_tasks(int threads, std::int64_t count, const Begin& begin) {
     take_part(0);
   }
   if (failure) std::rethrow_exception(failure);
+}
+
+/// Calls work(thread, index) for every index in [0, count), each once, on up to `threads` threads. `work`
+/// doesn't throw.
+template <class Work>
+void for_each_index(int threads, std::int64_t count, const Work& work) {
+  run_tasks(threads, count,
+            [&](int thread) { return [&work, thread](std::int64_t index) { work(thread, index); }; });
 }
 
 }  // namespace flashsim
