@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/attention/executor.hpp"
-#include "core/attention/tasks.hpp"
+#include "core/base/parallel.hpp"
 #include "core/base/rounding.hpp"
 #include "core/schedule/tile_grid.hpp"
 
