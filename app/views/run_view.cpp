@@ -134,12 +134,10 @@ std::string wrong_text(const RunReport& r) {
   std::string text;
   for (const auto& [name, meaning, c] : checked_tensors(r)) {
     if (c->agrees()) continue;
-    text += fmt::format("{} on {} of {}{}",
-                        text.empty() ? fmt::format("{} is WRONG", name) : fmt::format(", {}", name),
-                        grouped(c->wrong_rows), grouped(c->rows),
-                        !text.empty()  ? ""
-                        : c->rows == 1 ? " row"
-                                       : " rows");
+    const std::string wrong = grouped(c->wrong_rows);
+    const std::string all = grouped(c->rows);
+    text += text.empty() ? fmt::format("{} is WRONG on {} of {} rows", name, wrong, all)
+                         : fmt::format(", {} on {} of {}", name, wrong, all);
   }
   return text;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <random>
 
 #include "core/base/tensor.hpp"
@@ -26,11 +27,14 @@ void draw(std::mt19937_64& generator, double magnitude, MatrixView<T> matrix) {
   }
 }
 
-/// Draws every element of a tensor in order.
+/// Draws every element of a tensor in order. `progress` is told after each matrix how much is done.
 template <class T>
-void draw(std::mt19937_64& generator, double magnitude, Tensor4<T>& tensor) {
-  for (std::int64_t b = 0; b < tensor.batch(); ++b) {
-    for (std::int64_t h = 0; h < tensor.heads(); ++h) draw(generator, magnitude, tensor.matrix(b, h));
+void draw(std::mt19937_64& generator, double magnitude, Tensor4<T>& tensor,
+          const std::function<void(double)>& progress = {}) {
+  const std::int64_t matrices = tensor.batch() * tensor.heads();
+  for (std::int64_t i = 0; i < matrices; ++i) {
+    draw(generator, magnitude, tensor.matrix(i / tensor.heads(), i % tensor.heads()));
+    if (progress) progress(static_cast<double>(i + 1) / static_cast<double>(matrices));
   }
 }
 

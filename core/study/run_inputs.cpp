@@ -58,10 +58,13 @@ Result<RunInputs<T>> run_inputs(const RunPlan& plan, const std::function<void(do
     wanted.push_back({&inputs.d_o, source.d_o ? &*source.d_o : nullptr});
   }
   std::mt19937_64 generator(source.random.seed);
+  const auto tell = [&](std::size_t tensors, double of_next) {
+    if (progress) progress((static_cast<double>(tensors) + of_next) / static_cast<double>(wanted.size()));
+  };
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    if (progress) progress(static_cast<double>(i) / static_cast<double>(wanted.size()));
+    tell(i, 0);
     if (wanted[i].file == nullptr) {
-      draw(generator, source.random.magnitude, *wanted[i].tensor);
+      draw(generator, source.random.magnitude, *wanted[i].tensor, [&](double done) { tell(i, done); });
     } else if (auto error = read_into(*wanted[i].tensor, *wanted[i].file)) {
       return *error;
     }

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "core/base/parse.hpp"
 #include "core/study/account.hpp"
 #include "core/study/run_memory.hpp"
 #include "tests/study/runs.hpp"
@@ -51,7 +52,7 @@ TEST_CASE("the storage type follows the compute type, and the compute type float
     "tensors": {"scores": [[1]], "v": [[1]]}})");
   CHECK(types({.scenario = wide}) == "fp64/fp64");
   CHECK(types({.account = {.dtype = NumberType::fp16}, .scenario = wide}) == "fp16/fp64");
-  CHECK(types({.scenario = wide, .compute = NumberType::fp32}) == "fp32/fp32");
+  CHECK(types({.compute = NumberType::fp32, .scenario = wide}) == "fp32/fp32");
 }
 
 TEST_CASE("tiles are those that the account chooses for the same options") {
@@ -101,7 +102,7 @@ TEST_CASE("memory is told before it is taken, and more than there is is refused"
   CHECK(memory_of(plan) == Bytes(4 * (tensors + tiles)));
   CHECK(message_of(check_memory(plan, memory_of(plan))) == test::kNoError);
   CHECK(message_of(check_memory(plan, Bytes(20000))) ==
-        "this run needs 39.1 KiB of memory (B 2 · H 4 · Hkv 2 · N 37 · Nkv 50 · d 6), and this machine has "
+        "this run needs 26.5 KiB of memory (B 2 · H 4 · Hkv 2 · N 37 · Nkv 50 · d 6), and this machine has "
         "19.5 KiB");
   plan.problem.seq = plan.problem.heads = kLargestDimension;
   CHECK(memory_of(plan).overflowed());

@@ -44,6 +44,7 @@ TEST_CASE("what a run draws are a scenario's random numbers, in order Q, K, V, d
   request.seed = 5;
   request.magnitude = 3;
   request.backward = true;
+  request.compute = NumberType::fp64;
   const auto drawn = inputs_of<double>(planned(request));
   const Inputs<double> scenario = scenario_of(kRandomScenario).tensors();
   CHECK(drawn.qkv.q.data() == scenario.q.data());
@@ -56,6 +57,7 @@ TEST_CASE("what a run draws are a scenario's random numbers, in order Q, K, V, d
   Tensor4<double> d_o(2, 4, 37, 6);
   draw(generator, 3, d_o);
   CHECK(drawn.d_o.data() == d_o.data());
+  request.compute = NumberType::fp32;
   const auto single = inputs_of<float>(planned(request));
   CHECK(single.qkv.q.data() == converted_tensor<float>(scenario.q).data());
   CHECK(single.d_o.data() == converted_tensor<float>(d_o).data());
@@ -252,7 +254,7 @@ TEST_CASE("a switch that breaks nothing says what spared the result") {
         "one key tile holds all 8 keys, so there is no state to bring along");
   CHECK(why({.scenario = break_it, .no_subtract_max = true}) ==
         "scores of at most 3.00 are small enough for exp(s), which fp32 holds up to s = 88.7");
-  CHECK(why({.scenario = break_it, .compute = NumberType::fp64, .no_subtract_max = true}) ==
+  CHECK(why({.compute = NumberType::fp64, .scenario = break_it, .no_subtract_max = true}) ==
         "scores of at most 3.00 are small enough for exp(s), which fp64 holds up to s = 709.8");
   CHECK(why({.scenario = break_it, .fault = Fault::finite_mask}) == "nothing is masked");
   CHECK(why({.scenario = *find_scenario("three-token"), .fault = Fault::finite_mask}) ==
