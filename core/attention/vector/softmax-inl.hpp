@@ -36,23 +36,31 @@ struct ExponentRange<double> {
   static constexpr double kLeast = -745.2, kUsual = 706.0, kOverflow = 709.782712893384;
 };
 
-/// exp(x) for any x: −∞ gives no weight (−0), NaN gives NaN.
+/// exp(x) for any x: −∞ gives no weight (−0), NaN gives NaN. Lanes where exp is known come in as 0, because
+/// what Highway makes of them may be subnormal, which costs some machines a hundred cycles.
+template <class D, class V = hn::Vec<D>, class T = hn::TFromD<D>>
+HWY_NOINLINE V UnusualWeightOf(D d, V x) {
+  using Range = ExponentRange<T>;
+  constexpr T kInfinity = std::numeric_limits<T>::infinity();
+  const auto vanishes = hn::Lt(x, hn::Set(d, Range::kLeast));
+  const auto overflows = hn::Gt(x, hn::Set(d, Range::kOverflow));
+  const auto large = hn::Gt(x, hn::Set(d, Range::kUsual));
+  const V known = hn::IfThenElse(hn::Eq(x, hn::Set(d, -kInfinity)), hn::Set(d, T(-0.0)), hn::Zero(d));
+  V y = hn::IfThenZeroElse(hn::Or(hn::Or(vanishes, overflows), hn::IsNaN(x)), x);
+  // Between the usual and the overflow exp(x) = exp(x/2)², and x/2 is usual.
+  y = hn::Exp(d, hn::IfThenElse(large, hn::Mul(y, hn::Set(d, T(0.5))), y));
+  y = hn::IfThenElse(large, hn::Mul(y, y), y);
+  y = hn::IfThenElse(overflows, hn::Set(d, kInfinity), y);
+  y = hn::IfThenElse(vanishes, known, y);
+  return hn::IfThenElse(hn::IsNaN(x), x, y);
+}
+
 template <class D, class V = hn::Vec<D>, class T = hn::TFromD<D>>
 HWY_INLINE V WeightOf(D d, V x) {
   using Range = ExponentRange<T>;
-  V y = hn::Exp(d, x);
   const auto usual = hn::And(hn::Ge(x, hn::Set(d, Range::kLeast)), hn::Le(x, hn::Set(d, Range::kUsual)));
-  if (HWY_UNLIKELY(!hn::AllTrue(d, usual))) {
-    constexpr T kInfinity = std::numeric_limits<T>::infinity();
-    // Between the usual and the overflow exp(x/2)² is as good as exp(x), and x/2 is usual.
-    const V half = hn::Exp(d, hn::Mul(x, hn::Set(d, T(0.5))));
-    y = hn::IfThenElse(hn::Gt(x, hn::Set(d, Range::kUsual)), hn::Mul(half, half), y);
-    y = hn::IfThenElse(hn::Gt(x, hn::Set(d, Range::kOverflow)), hn::Set(d, kInfinity), y);
-    y = hn::IfThenElse(hn::Lt(x, hn::Set(d, Range::kLeast)), hn::Zero(d), y);
-    y = hn::IfThenElse(hn::Eq(x, hn::Set(d, -kInfinity)), hn::Set(d, T(-0.0)), y);
-    y = hn::IfThenElse(hn::IsNaN(x), x, y);
-  }
-  return y;
+  if (HWY_UNLIKELY(!hn::AllTrue(d, usual))) return UnusualWeightOf(d, x);
+  return hn::Exp(d, x);
 }
 
 template <class T>
