@@ -73,12 +73,15 @@ Result<RunRequest> request_of(const AccountOptions& account, const RunOptions& o
 /// One progress line after another, one for each phase.
 class PhaseLines {
  public:
+  /// A run from which on the truth takes long enough to say what is being waited for.
+  static constexpr Flops kLongTruth{std::int64_t{500'000'000}};
+
   void show(RunPhase phase, Flops whole, double done) {
     constexpr double kGiga = 1e9;
     if (!line_ || phase != phase_) {
       phase_ = phase;
       line_.emplace(name_of(phase), static_cast<double>(whole.value()) / kGiga, "GFLOP/s");
-      if (phase == RunPhase::truth) line_->announce();
+      if (phase == RunPhase::truth && whole > kLongTruth) line_->announce();
     }
     if (phase != RunPhase::truth) line_->show(done);
   }

@@ -163,8 +163,7 @@ Block switches_block() {
 }
 
 Block faults_block() {
-  TableBlock table{
-      .heading = "Faults of real kernels (flashsim run --fault NAME)", .columns = {"", "of"}, .left = {1, 2}};
+  TableBlock table{.heading = "Faults (run --fault)", .columns = {"", "of"}, .left = {1, 2}};
   for (const FaultFacts& fault : kFaults) {
     table.rows.push_back({std::string(fault.name), std::string(fault.summary),
                           fault.tiled ? "tiled algorithms" : "every algorithm"});

@@ -271,6 +271,9 @@ Document run_document(const RunReport& report, bool explain) {
       document.emplace_back(
           tolerance_facts("Tolerance of the gradients", r.gradient_verification->tolerance));
     }
+    document.emplace_back(LinesBlock{
+        {"ε and u: unit roundoffs of the compute and the storage type, λ and η: their least numbers;",
+         "A: the largest score, V: the largest value, Tc: the key tiles; docs/numerics.md has them all."}});
   } else {
     document.emplace_back(
         LinesBlock{{"The tolerance is what rounding alone may do at worst; --explain derives it."}});

@@ -118,7 +118,7 @@ Outcome run_in(const RunPlan& plan, const RunProgress& progress, RunReport& repo
                                              results.outputs, d_o, execution);
     });
   }
-  told(RunPhase::truth, Flops(), 0);
+  told(RunPhase::truth, report.forward.flops, 0);
   report.verification = verify<T>(plan.algorithm, plan.problem, plan.tiling, plan.switches, qkv,
                                   results.outputs, {}, plan.threads);
   if (plan.backward) {

@@ -1,5 +1,9 @@
 #include "core/account/ledger.hpp"
 
+#include <vector>
+
+#include "core/account/check.hpp"
+#include "core/schedule/walk.hpp"
 #include "tests/catch.hpp"
 
 namespace flashsim {
@@ -80,6 +84,28 @@ TEST_CASE("all heads move, work and launch B·H times what one does; steps and p
       CHECK(all[i].value == one[i].value * Count(once ? 1 : 6));
     }
   }
+}
+
+TEST_CASE("ledgers that follow the parts of every head add up to the walk of all heads") {
+  const Tiling tiling{2, 2};
+  for (const AlgorithmFacts& facts : kAlgorithms) {
+    CAPTURE(facts.name);
+    Ledger whole(kProblem);
+    walk(facts.algorithm, kProblem, tiling, whole);
+    Tally expected = whole.all_heads();
+    expected.steps = expected.steps * kProblem.batch * kProblem.heads;
+    expected.peak_allocated = Bytes();
+
+    std::vector<Ledger> ledgers(3, Ledger(kProblem));
+    std::size_t turn = 0;
+    for (std::int64_t head = 0; head < kProblem.batch * kProblem.heads; ++head) {
+      for (const Range part : {Range{1, 2}, Range{0, 1}}) {
+        walk_part(facts.algorithm, kProblem, tiling, part, ledgers[turn++ % ledgers.size()]);
+      }
+    }
+    CHECK(discrepancies(expected, added_up(ledgers)).empty());
+  }
+  CHECK(added_up({}).steps == Count(0));
 }
 
 }  // namespace

@@ -387,7 +387,7 @@ TEST_CASE("the faults are listed") {
   const json faults = json_of("list faults")["result"]["faults"];
   CHECK(faults.size() == 6);
   CHECK(faults[0]["name"] == "rescale-l-only");
-  CHECK(has(run_flashsim("list").out, "Faults of real kernels (flashsim run --fault NAME)"));
+  CHECK(has(run_flashsim("list").out, "Faults (run --fault)"));
 }
 
 TEST_CASE("tensors that don't go together are refused") {
