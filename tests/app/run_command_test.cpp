@@ -533,7 +533,8 @@ TEST_CASE("an interrupt ends a run at once, with no file and a clean line") {
   const TemporaryFolder folder;
   if (run_shell("command -v script && command -v timeout", folder.path()).status != 0) return;
   const Ran ran = run_shell(
-      "TERM=xterm script -qec 'timeout -s INT 4 flashsim run --seq 30000 --heads 8 --save out --out r.json' "
+      "TERM=xterm script -qec 'timeout -s INT 4 flashsim run --seq 200000 --heads 1 --head-dim 16 --save out "
+      "--out r.json' "
       "typescript",
       folder.path());
   const std::string shown = read_whole(folder / "typescript");
