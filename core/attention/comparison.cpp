@@ -69,7 +69,8 @@ Comparison compare(const Tensor4<T>& result, const RowSample& sample, const Tens
   comparison.rows = static_cast<std::int64_t>(sample.rows.size());
   comparison.elements = comparison.rows * columns;
   const double* expected = truth.data().data();
-  for (const RowPlace& place : sample.rows) {
+  for (std::size_t k = 0; k < sample.rows.size(); ++k) {
+    const RowPlace& place = sample.rows[k];
     const T* row = result.matrix(place.batch, place.head).row(place.row);
     bool row_is_wrong = false;
     for (std::int64_t x = 0; x < columns; ++x, ++expected) {
@@ -85,8 +86,9 @@ Comparison compare(const Tensor4<T>& result, const RowSample& sample, const Tens
       ++comparison.wrong_elements;
       row_is_wrong = true;
     }
-    comparison.wrong_rows += row_is_wrong ? 1 : 0;
+    if (row_is_wrong) comparison.wrong.push_back(static_cast<std::int64_t>(k));
   }
+  comparison.wrong_rows = static_cast<std::int64_t>(comparison.wrong.size());
   return comparison;
 }
 
