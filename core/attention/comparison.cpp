@@ -31,7 +31,8 @@ class Judge {
     if (got == truth) return 0;
     if (std::isinf(got) && std::isfinite(truth) && std::signbit(got) == std::signbit(truth)) {
       const double short_of = std::max(0.0, overflow_ - std::fabs(truth));
-      return short_of <= tolerance_ ? short_of : kInfinity;
+      if (short_of > tolerance_) return kInfinity;
+      return short_of;
     }
     return std::fabs(got - truth);
   }

@@ -1,4 +1,6 @@
 // The operations of the backward walks, and the order in which tasks add to what they share.
+#include <algorithm>
+#include <limits>
 #include <thread>
 
 #include "core/attention/executor.hpp"
@@ -35,8 +37,9 @@ void Executor<T>::probabilities(const Step& step) {
       // An empty row has no score above −∞ either.
       scratch_[q] = lse_[q] == -std::numeric_limits<T>::infinity() ? T(0) : lse_[q];
     }
-    kernels_.exponentials(s_.panel(p), key_count(step), scratch_.data() + at, row_sum_.data() + at,
-                          NumberType::fp64);
+    const std::int64_t seen = keys_seen(step, p);
+    kernels_.exponentials(s_.panel(p), seen, scratch_.data() + at, row_sum_.data() + at, NumberType::fp64);
+    std::fill(s_.panel(p) + seen * kPanelWidth<T>, s_.panel(p) + key_count(step) * kPanelWidth<T>, T(-0.0));
     if (rounds_) {
       kernels_.round(s_.panel(p), key_count(step) * kPanelWidth<T>, p_.panel(p), problem_.storage);
     }
@@ -54,7 +57,7 @@ void Executor<T>::probability_gradient(const Step& step) {
                       .a_step = 1,
                       .b = d_o_.panel(p),
                       .b_stride = kPanelWidth<T>,
-                      .rows = keys.size(),
+                      .rows = keys_seen(step, p),
                       .columns = kPanelWidth<T>,
                       .depth = problem_.head_dim,
                       .mode = Product<T>::Mode::assign});
@@ -84,7 +87,7 @@ void Executor<T>::query_gradient(const Step& step) {
                              .b_stride = kPanelWidth<T>,
                              .rows = problem_.head_dim,
                              .columns = kPanelWidth<T>,
-                             .depth = keys.size(),
+                             .depth = keys_seen(step, p),
                              .mode = Product<T>::Mode::add_scaled,
                              .factor = static_cast<T>(problem_.score_scale())};
     if (k_.finite) {
@@ -107,7 +110,7 @@ void Executor<T>::add_key_side(KeyTile& sum, PanelTile& weights, const KeyTile& 
                              .a_step = 1,
                              .b = rows.data.data() + p * kPanelWidth<T> * rows.stride,
                              .b_stride = rows.stride,
-                             .rows = keys.size(),
+                             .rows = keys_seen(step, p),
                              .columns = sum.stride,
                              .depth = count,
                              .mode = Product<T>::Mode::add_scaled,
