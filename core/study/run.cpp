@@ -105,7 +105,8 @@ Outcome run_in(const RunPlan& plan, const RunProgress& progress, RunReport& repo
   };
   auto inputs = run_inputs<T>(plan, [&](double done) { told(RunPhase::inputs, Flops(), done); });
   if (!inputs) return inputs.error();
-  const auto& [qkv, d_o] = *inputs;
+  const Inputs<T>& qkv = inputs->qkv;
+  const Tensor4<T>& d_o = inputs->d_o;
   RunResults<T> results;
   execute(plan, RunPhase::forward, progress, report.forward, [&](const Execution& execution) {
     results.outputs = attend<T>(plan.algorithm, plan.problem, plan.tiling, plan.switches, qkv, execution);
