@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "core/base/number_types.hpp"
 
@@ -82,6 +83,10 @@ struct TileKernels {
 /// The kernels for this machine.
 template <class T>
 const TileKernels<T>& tile_kernels();
+
+/// The kernels for every instruction set that this machine has, the best first; for tests, on one thread.
+template <class T>
+std::vector<const TileKernels<T>*> tile_kernels_of_every_target();
 
 /// A rate of multiply-adds that no product here can pass: `steps` times a dozen independent vectors. Gives
 /// the floating-point operations that were done; for benchmarks.
