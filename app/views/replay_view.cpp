@@ -318,25 +318,24 @@ Document result_page(const ReplayReport& report) {
     }
   }
   if (shown > kMostRows) table.rows.push_back({fmt::format("… ({} rows)", shown), "", "", ""});
-  table.rows.push_back({"error of Y", error_text(report.standard.output_error.max_abs),
-                        error_text(report.tiled.output_error.max_abs), ""});
-  table.rows.push_back({"error of L", error_text(report.standard.lse_error.max_abs),
-                        error_text(report.tiled.lse_error.max_abs), ""});
+  table.rows.push_back({"error of Y", error_text(report.standard.output_error.max_abs.size),
+                        error_text(report.tiled.output_error.max_abs.size), ""});
+  table.rows.push_back({"error of L", error_text(report.standard.lse_error.max_abs.size),
+                        error_text(report.tiled.lse_error.max_abs.size), ""});
   page.emplace_back(std::move(table));
 
   const auto describe = [&](const Recording& recording, const char* name) {
-    return fmt::format("{} {}", name,
-                       report.within_tolerance(recording) ? "within rounding of the truth" : "WRONG");
+    return fmt::format("{} {}", name, recording.agrees() ? "within rounding of the truth" : "WRONG");
   };
   const std::string text =
       fmt::format("{}, {}   (tolerance {} for Y, {} for L)", describe(report.standard, "one-shot"),
-                  describe(report.tiled, "tiled"), three_digits(report.tolerance.output),
-                  three_digits(report.tolerance.lse));
+                  describe(report.tiled, "tiled"), three_digits(report.tolerance.output.value()),
+                  three_digits(report.tolerance.lse.value()));
   page.emplace_back(VerdictLine{report.verdict == Verdict::right ? Tone::good : Tone::bad, text});
   if (report.verdict == Verdict::undecided) {
     page.emplace_back(LinesBlock{{fmt::format(
-        "The tolerance is as large as the values of V: scores of {} are too large for {} to decide.",
-        three_digits(report.tolerance.largest_score), name_of(report.compute))}});
+        "The tolerance is as large as the values of Y: scores of {} are too large for {} to decide.",
+        three_digits(report.tolerance.magnitudes.score), name_of(report.compute))}});
   }
   if (!report.scenario.questions.empty())
     page.emplace_back(ListBlock{"Questions", report.scenario.questions});

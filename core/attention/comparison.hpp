@@ -1,10 +1,17 @@
-// A result held against the truth: the largest error, where it is, and how large rounding may make it.
+// A result held against the truth: the largest errors, where they are, and how many elements are wrong.
+//
+// NaN against a number is the worst error there is, infinity against a number or another infinity is the
+// next, and no later error hides an earlier one as bad. Two NaNs agree, and so do two equal infinities.
+// Errors are measured from the truth itself and not from its rounding, so a result that was rounded once
+// is up to half a unit of its last place off.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 
-#include "core/attention/truth.hpp"
+#include "core/attention/row_sample.hpp"
+#include "core/base/number_types.hpp"
+#include "core/base/tensor.hpp"
 
 namespace flashsim {
 
@@ -13,37 +20,42 @@ struct Place {
   std::int64_t batch = 0, head = 0, row = 0, column = 0;
 };
 
+/// One element of a result.
+struct Element {
+  Place at;
+  double got = 0;
+  double expected = 0;  ///< the truth, in float64
+};
+
+/// The largest error of a kind, and the first element that has it.
+struct LargestError {
+  double size = 0;
+  Element element;
+};
+
 struct Comparison {
-  /// Largest |result − truth|; infinite or NaN where they differ in what is infinite or NaN. Two NaNs
-  /// agree, and so do two equal infinities.
-  double max_abs = 0;
-  Place at;  ///< where that is
-  bool agrees_within(double tolerance) const { return max_abs <= tolerance; }
+  LargestError max_abs;  ///< |got − truth|
+  LargestError max_rel;  ///< |got − truth| / |truth|; infinite where the truth is 0 and the result isn't
+  LargestError max_ulp;  ///< |got − truth| in units of the last place that the stored type has at the truth
+  double tolerance = 0;  ///< what an element may be off by
+  std::int64_t elements = 0, wrong_elements = 0;
+  std::int64_t rows = 0, wrong_rows = 0;
+  std::optional<Element> first_wrong;  ///< in order of batch, head, row and column
+
+  [[nodiscard]] bool agrees() const { return wrong_elements == 0; }
+  [[nodiscard]] bool agrees_within(double most) const { return max_abs.size <= most; }
 };
 
-/// Compares tensors of one shape. NaN against a number is the worst error there is.
+/// Compares the rows `sample` of `result` [B, H, N, d] with `truth`, whose row number k, counted through the
+/// tensor, is the truth of sample.rows[k]. `stored` is the type that the elements of `result` were rounded
+/// to. An infinity where the truth, moved by the tolerance, rounds to that infinity is off by how far the
+/// truth is from where rounding overflows: by 0 where it is beyond.
 template <class T>
-Comparison compare(const Tensor4<T>& result, const Tensor4<double>& truth);
+Comparison compare(const Tensor4<T>& result, const RowSample& sample, const Tensor4<double>& truth,
+                   NumberType stored, double tolerance);
 
-/// How far rounding alone may move an element of O computed in T, to first order:
-///
-///   ε · max|V| · (2 (d + 2) A + 4 Nkv + 16)
-///
-/// with ε the unit roundoff of T and A the largest score in absolute terms, scale · Σ|q·k|. A score is off by
-/// at most (d + 2) ε A, and enters numerator and denominator; given scores are off by nothing, and that term
-/// is absent. Subtracting the maximum costs ε x in the exponent, which exp(−x) damps to ε/e at most; with
-/// the additions and the rescaling that is under 2 Nkv ε in either sum; exp, division and products are the
-/// rest. For L the same without max|V|, and ε (largest score + ln Nkv) for its own rounding.
-struct Tolerance {
-  double output = 0;
-  double lse = 0;
-  double epsilon = 0;  ///< 2⁻²⁴ or 2⁻⁵³
-  double largest_score = 0;
-  double largest_value = 0;
-  /// Rounding alone could explain any result: the scores are too large for T to tell one from another.
-  [[nodiscard]] bool says_nothing() const { return output >= largest_value && largest_value > 0; }
-};
+/// Compares whole tensors of one shape, stored in T.
 template <class T>
-Tolerance tolerance_of(const Problem& problem, const Truth& truth, bool scores_given);
+Comparison compare(const Tensor4<T>& result, const Tensor4<double>& truth, double tolerance = 0);
 
 }  // namespace flashsim

@@ -3,105 +3,100 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <vector>
 
+#include "core/attention/compensated_sum.hpp"
+#include "core/attention/true_row.hpp"
+#include "core/base/parallel.hpp"
 #include "core/problem/mask.hpp"
 
 namespace flashsim {
 namespace {
 
-/// Neumaier's sum: the rounding error of each addition is kept and added at the end. Once the sum isn't
-/// finite the error has no meaning and is left out.
-class CompensatedSum {
- public:
-  void add(double value) {
-    const double sum = sum_ + value;
-    lost_ += std::fabs(sum_) >= std::fabs(value) ? (sum_ - sum) + value : (value - sum) + sum_;
-    sum_ = sum;
-  }
-  [[nodiscard]] double value() const { return std::isfinite(sum_) ? sum_ + lost_ : sum_; }
-
- private:
-  double sum_ = 0;
-  double lost_ = 0;
+/// What one thread needs, kept from row to row.
+struct Worker {
+  explicit Worker(const Problem& problem) : sums(problem.head_dim), sizes(problem.head_dim) {}
+  TrueRow row;
+  CompensatedSums sums;
+  SumsOfSizes sizes;
+  Magnitudes magnitudes;
 };
 
-void widen(double& largest, double value) {
-  const double size = std::fabs(value);
-  if (std::isfinite(size)) largest = std::max(largest, size);
-}
-
-/// Scores of one row over its visible keys.
-std::vector<double> row_scores(const Problem& problem, const Inputs<double>& inputs, std::int64_t b,
-                               std::int64_t h, std::int64_t row, double& largest) {
-  std::vector<double> scores(static_cast<std::size_t>(visible_keys(problem, row)));
-  for (std::size_t key = 0; key < scores.size(); ++key) {
-    const auto at = static_cast<std::int64_t>(key);
-    if (inputs.scores_given()) {
-      scores[key] = inputs.scores.matrix(b, h)(row, at);
-      widen(largest, scores[key]);
-      continue;
-    }
-    const auto q = inputs.q.matrix(b, h);
-    const auto k = inputs.k.matrix(b, problem.kv_head_of(h));
-    CompensatedSum dot;
-    double size = 0;
-    for (std::int64_t x = 0; x < problem.head_dim; ++x) {
-      dot.add(q(row, x) * k(at, x));
-      size += std::fabs(q(row, x) * k(at, x));
-    }
-    scores[key] = problem.score_scale() * dot.value();
-    widen(largest, problem.score_scale() * size);
-  }
-  return scores;
-}
-
-void attend_row(const Problem& problem, const Inputs<double>& inputs, std::int64_t b, std::int64_t h,
-                std::int64_t row, Truth& truth) {
-  std::vector<double> weights = row_scores(problem, inputs, b, h, row, truth.largest_score);
-  double maximum = -std::numeric_limits<double>::infinity();
-  bool empty = true;
-  for (const double score : weights) {
-    maximum = score > maximum ? score : maximum;
-    empty = empty && score == -std::numeric_limits<double>::infinity();
-  }
-  const auto o = truth.outputs.o.matrix(b, h);
-  const auto lse = truth.outputs.lse.matrix(b, h);
-  if (empty) {
-    lse(row, 0) = -std::numeric_limits<double>::infinity();
+/// O and L of one row; they are 0 at first.
+template <class T>
+void attend_row(const Problem& problem, const Inputs<T>& inputs, const RowPlace& place, Worker& worker,
+                double* o, double& lse) {
+  TrueRow& row = worker.row;
+  Magnitudes& magnitudes = worker.magnitudes;
+  weigh(problem, inputs, place, row, magnitudes);
+  if (row.empty) {
+    lse = -std::numeric_limits<double>::infinity();
     return;
   }
-  // A score of −∞ masks its key: it has no weight, and its value is not looked at.
-  const std::vector<double> scores = weights;
-  CompensatedSum total;
-  for (double& weight : weights) {
-    weight = std::exp(weight - maximum);
-    total.add(weight);
+  lse = row.maximum + std::log(row.total);
+  const auto v = inputs.v.matrix(place.batch, problem.kv_head_of(place.head));
+  worker.sums.clear();
+  worker.sizes.clear();
+  for (std::size_t key = 0; key < row.weights.size(); ++key) {
+    if (is_masked(row.scores[key])) continue;
+    const T* value = v.row(static_cast<std::int64_t>(key));
+    worker.sums.add(row.weights[key], value);
+    worker.sizes.add(row.weights[key], value);
   }
-  lse(row, 0) = maximum + std::log(total.value());
-  const auto v = inputs.v.matrix(b, problem.kv_head_of(h));
-  for (std::int64_t x = 0; x < problem.head_dim; ++x) {
-    CompensatedSum sum;
-    for (std::size_t key = 0; key < weights.size(); ++key) {
-      if (scores[key] == -std::numeric_limits<double>::infinity()) continue;
-      sum.add(weights[key] * v(static_cast<std::int64_t>(key), x));
+  for (std::size_t x = 0; x < worker.sums.size(); ++x) {
+    o[x] = worker.sums.value(x) / row.total;
+    widen(magnitudes.output, o[x]);
+    widen(magnitudes.summed_value, worker.sizes.values()[x] / row.total);
+  }
+}
+
+/// max |V| over the keys that a row of the sample sees.
+template <class T>
+double largest_seen(const Problem& problem, const Tensor4<T>& values, const std::vector<RowPlace>& rows) {
+  std::vector<std::int64_t> seen(static_cast<std::size_t>(problem.batch * problem.kv_heads));
+  for (const RowPlace& place : rows) {
+    auto& most =
+        seen[static_cast<std::size_t>(place.batch * problem.kv_heads + problem.kv_head_of(place.head))];
+    most = std::max(most, visible_keys(problem, place.row));
+  }
+  double largest = 0;
+  for (std::int64_t b = 0; b < problem.batch; ++b) {
+    for (std::int64_t h = 0; h < problem.kv_heads; ++h) {
+      const T* first = values.matrix(b, h).data;
+      const T* last = first + seen[static_cast<std::size_t>(b * problem.kv_heads + h)] * problem.head_dim;
+      for (; first != last; ++first) widen(largest, static_cast<double>(*first));
     }
-    o(row, x) = sum.value() / total.value();
   }
+  return largest;
 }
 
 }  // namespace
 
-Truth truth_of(const Problem& problem, const Inputs<double>& inputs) {
-  Truth truth{.outputs = {Tensor4<double>(problem.batch, problem.heads, problem.seq, problem.head_dim),
-                          Tensor4<double>(problem.batch, problem.heads, problem.seq, 1)}};
-  for (const double value : inputs.v.data()) widen(truth.largest_value, value);
-  for (std::int64_t b = 0; b < problem.batch; ++b) {
-    for (std::int64_t h = 0; h < problem.heads; ++h) {
-      for (std::int64_t row = 0; row < problem.seq; ++row) attend_row(problem, inputs, b, h, row, truth);
-    }
+template <class T>
+Truth truth_of(const Problem& problem, const Inputs<T>& inputs, RowSample sample, int threads) {
+  const auto count = static_cast<std::int64_t>(sample.rows.size());
+  Truth truth;
+  if (sample.whole()) {
+    truth.outputs = {Tensor4<double>(problem.batch, problem.heads, problem.seq, problem.head_dim),
+                     Tensor4<double>(problem.batch, problem.heads, problem.seq, 1)};
+  } else {
+    truth.outputs = {Tensor4<double>(1, 1, count, problem.head_dim), Tensor4<double>(1, 1, count, 1)};
   }
+  std::vector<Worker> workers(static_cast<std::size_t>(std::max(threads, 1)), Worker(problem));
+  for_each_index(threads, count, [&](int worker, std::int64_t index) {
+    attend_row(problem, inputs, sample.rows[static_cast<std::size_t>(index)],
+               workers[static_cast<std::size_t>(worker)],
+               truth.outputs.o.data().data() + index * problem.head_dim,
+               truth.outputs.lse.data()[static_cast<std::size_t>(index)]);
+  });
+  for (const Worker& worker : workers) truth.magnitudes.widen(worker.magnitudes);
+  truth.magnitudes.value = largest_seen(problem, inputs.v, sample.rows);
+  truth.sample = std::move(sample);
   return truth;
 }
+
+template Truth truth_of(const Problem&, const Inputs<float>&, RowSample, int);
+template Truth truth_of(const Problem&, const Inputs<double>&, RowSample, int);
 
 }  // namespace flashsim

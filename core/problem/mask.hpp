@@ -22,4 +22,12 @@ constexpr std::int64_t visible_keys(const Problem& problem, std::int64_t row) {
   return problem.causal ? std::min(diagonal(problem, row), problem.kv_seq) : problem.kv_seq;
 }
 
+/// The first query that sees `key`; all after it do too. N where none does.
+constexpr std::int64_t first_query_seeing(const Problem& problem, std::int64_t key) {
+  if (!problem.causal) return 0;
+  const std::int64_t offset =
+      problem.alignment == CausalAlignment::bottom_right ? problem.kv_seq - problem.seq : 0;
+  return std::clamp<std::int64_t>(key - offset, 0, problem.seq);
+}
+
 }  // namespace flashsim

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/attention/attend.hpp"
 #include "core/base/json_reader.hpp"
 
 namespace flashsim {
@@ -21,7 +22,7 @@ Error too_large(const Scenario& scenario, const char* advice) {
 
 template <class T>
 Result<Recording> record(Algorithm algorithm, const Scenario& scenario, const Inputs<T>& inputs,
-                         std::optional<std::int64_t> row, const Truth& truth) {
+                         std::optional<std::int64_t> row, const Truth& truth, const Tolerance& tolerance) {
   Recorder recorder(scenario.problem, row, kMostNumbers);
   const Outputs<T> outputs = attend<T>(algorithm, scenario.problem, scenario.tiling, scenario.switches,
                                        inputs, {.observer = &recorder});
@@ -29,8 +30,8 @@ Result<Recording> record(Algorithm algorithm, const Scenario& scenario, const In
     return too_large(scenario, "make the sequence shorter or the tiles larger, or replay one row with --row");
   }
   Recording recording{.algorithm = algorithm, .frames = recorder.take_frames()};
-  recording.output_error = compare(outputs.o, truth.outputs.o);
-  recording.lse_error = compare(outputs.lse, truth.outputs.lse);
+  recording.output_error = compare(outputs.o, truth.outputs.o, tolerance.output.value());
+  recording.lse_error = compare(outputs.lse, truth.outputs.lse, tolerance.lse.value());
   recording.outputs.o = converted_tensor<double>(outputs.o);
   recording.outputs.lse = converted_tensor<double>(outputs.lse);
   return recording;
@@ -41,12 +42,14 @@ Outcome play(ReplayReport& report, Algorithm algorithm, const Inputs<double>& gi
   // The truth is that of the inputs as T holds them: rounding them is no error of the algorithm.
   const Scenario& scenario = report.scenario;
   const Inputs<T> inputs = converted<T>(given);
-  report.truth = truth_of(scenario.problem, converted<double>(inputs));
-  report.tolerance = tolerance_of<T>(scenario.problem, report.truth, given.scores_given());
-  auto standard = record<T>(Algorithm::standard, scenario, inputs, report.row, report.truth);
+  report.truth = truth_of(scenario.problem, inputs);
+  report.tolerance = tolerance_of<T>(algorithm, scenario.problem, scenario.tiling, report.truth.magnitudes,
+                                     given.scores_given());
+  auto standard =
+      record<T>(Algorithm::standard, scenario, inputs, report.row, report.truth, report.tolerance);
   if (!standard) return standard.error();
   report.standard = std::move(standard).value();
-  auto tiled = record<T>(algorithm, scenario, inputs, report.row, report.truth);
+  auto tiled = record<T>(algorithm, scenario, inputs, report.row, report.truth, report.tolerance);
   if (!tiled) return tiled.error();
   report.tiled = std::move(tiled).value();
   return std::nullopt;
@@ -82,12 +85,8 @@ Result<ReplayReport> replay_of(Scenario scenario, const ReplayRequest& request) 
   const auto error = report.compute == NumberType::fp64 ? play<double>(report, algorithm, inputs)
                                                         : play<float>(report, algorithm, inputs);
   if (error) return *error;
-  const bool right = report.within_tolerance(report.standard) && report.within_tolerance(report.tiled);
-  if (!right) {
-    report.verdict = report.scenario.switches.broken() ? Verdict::broken : Verdict::wrong;
-  } else {
-    report.verdict = report.tolerance.says_nothing() ? Verdict::undecided : Verdict::right;
-  }
+  report.verdict = verdict_of(report.standard.agrees() && report.tiled.agrees(),
+                              report.tolerance.output_says_nothing(), report.scenario.switches.broken());
   return report;
 }
 

@@ -9,6 +9,10 @@
 #include <vector>
 
 #include "core/attention/comparison.hpp"
+#include "core/attention/tensors.hpp"
+#include "core/attention/tolerance.hpp"
+#include "core/attention/truth.hpp"
+#include "core/attention/verdict.hpp"
 #include "core/base/result.hpp"
 #include "core/problem/algorithm.hpp"
 #include "core/replay/recorder.hpp"
@@ -35,23 +39,8 @@ struct Recording {
   Outputs<double> outputs;
   Comparison output_error;
   Comparison lse_error;
+  [[nodiscard]] bool agrees() const { return output_error.agrees() && lse_error.agrees(); }
 };
-
-enum class Verdict {
-  right,      ///< within the tolerance
-  broken,     ///< wrong, as was asked for
-  wrong,      ///< wrong, and nobody asked for it
-  undecided,  ///< within a tolerance that is as large as the values themselves
-};
-constexpr std::string_view name_of(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::right: return "right";
-    case Verdict::broken: return "broken on purpose";
-    case Verdict::wrong: return "wrong";
-    case Verdict::undecided: return "undecided";
-  }
-  return "";
-}
 
 struct ReplayReport {
   Scenario scenario;  ///< with the changes of the request
@@ -60,13 +49,8 @@ struct ReplayReport {
   Recording standard;  ///< the one-shot way
   Recording tiled;     ///< the algorithm that was asked for
   Truth truth;
-  Tolerance tolerance;
+  Tolerance tolerance;  ///< of the tiled algorithm, and it covers the standard one
   Verdict verdict{};
-
-  [[nodiscard]] bool within_tolerance(const Recording& recording) const {
-    return recording.output_error.agrees_within(tolerance.output) &&
-           recording.lse_error.agrees_within(tolerance.lse);
-  }
 };
 
 /// Plays what `request` asks for. Errors: whatever is wrong with scenario and request, and a scenario too

@@ -80,10 +80,10 @@ ordered_json recording_json(const Recording& recording) {
           {"output", tensor_json(recording.outputs.o)},
           {"lse", lse_json(recording.outputs.lse)},
           {"error",
-           {{"output_max_abs", number_json(recording.output_error.max_abs)},
-            {"output_at", place_json(recording.output_error.at)},
-            {"lse_max_abs", number_json(recording.lse_error.max_abs)},
-            {"lse_at", place_json(recording.lse_error.at)}}},
+           {{"output_max_abs", number_json(recording.output_error.max_abs.size)},
+            {"output_at", place_json(recording.output_error.max_abs.element.at)},
+            {"lse_max_abs", number_json(recording.lse_error.max_abs.size)},
+            {"lse_at", place_json(recording.lse_error.max_abs.element.at)}}},
           {"frames", frames_json(recording.frames)}};
 }
 
@@ -96,11 +96,11 @@ ordered_json replay_json(const ReplayReport& r) {
   ordered_json result = recording_json(r.tiled);
   result["standard"] = recording_json(r.standard);
   result["truth"] = {{"output", tensor_json(r.truth.outputs.o)}, {"lse", lse_json(r.truth.outputs.lse)}};
-  result["tolerance"] = {{"output", number_json(r.tolerance.output)},
-                         {"lse", number_json(r.tolerance.lse)},
+  result["tolerance"] = {{"output", number_json(r.tolerance.output.value())},
+                         {"lse", number_json(r.tolerance.lse.value())},
                          {"epsilon", r.tolerance.epsilon},
-                         {"largest_score", r.tolerance.largest_score},
-                         {"largest_value", r.tolerance.largest_value}};
+                         {"largest_score", r.tolerance.magnitudes.score},
+                         {"largest_value", r.tolerance.magnitudes.value}};
   result["verdict"] = name_of(r.verdict);
   return {{"schema", "flashsim.replay/1"}, {"input", std::move(input)}, {"result", std::move(result)}};
 }

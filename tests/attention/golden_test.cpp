@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/attention/true_gradients.hpp"
 #include "core/base/file.hpp"
 #include "core/base/npy.hpp"
 #include "tests/attention/ways.hpp"
@@ -28,6 +29,8 @@ struct GoldenCase {
   std::string name;
   Given given;
   Outputs<double> expected;
+  Tensor4<double> d_o;
+  Gradients<double> gradients;
 };
 
 Tensor4<double> tensor(const std::string& path, NpyRow row = NpyRow::vector) {
@@ -56,6 +59,8 @@ GoldenCase read_case(const std::string& name) {
   golden.given.inputs = {
       .q = tensor(folder + "q.npy"), .k = tensor(folder + "k.npy"), .v = tensor(folder + "v.npy")};
   golden.expected = {tensor(folder + "o.npy"), tensor(folder + "lse.npy", NpyRow::number)};
+  golden.d_o = tensor(folder + "do.npy");
+  golden.gradients = {tensor(folder + "dq.npy"), tensor(folder + "dk.npy"), tensor(folder + "dv.npy")};
   return golden;
 }
 
@@ -82,7 +87,7 @@ double largest(const Tensor4<double>& tensor) {
 template <class T>
 double distance(const Tensor4<T>& got, const Tensor4<double>& expected) {
   if (got.data().size() != expected.data().size()) return test::kNaN;
-  return compare(got, expected).max_abs / largest(expected);
+  return compare(got, expected).max_abs.size / largest(expected);
 }
 
 std::vector<Way> golden_ways() { return ways({{1, 1}, {3, 5}, {16, 16}, {128, 128}, {200, 300}}); }
@@ -111,7 +116,17 @@ TEST_CASE("the truth is PyTorch's float64 result") {
     const Truth truth = truth_of(golden.given.problem, golden.given.inputs);
     CHECK(distance(truth.outputs.o, golden.expected.o) <= 1e-13);
     CHECK(distance(truth.outputs.lse, golden.expected.lse) <= 1e-13);
-    CHECK(truth.largest_value == largest(golden.given.inputs.v));
+    CHECK(truth.magnitudes.value == largest(golden.given.inputs.v));
+  }
+}
+
+TEST_CASE("the true gradients are PyTorch's float64 gradients") {
+  for (const GoldenCase& golden : golden_cases()) {
+    INFO(golden.name);
+    const auto [dq, dk, dv] = true_gradients(golden.given.problem, golden.given.inputs, golden.d_o).gradients;
+    CHECK(distance(dq, golden.gradients.dq) <= 1e-13);
+    CHECK(distance(dk, golden.gradients.dk) <= 1e-13);
+    CHECK(distance(dv, golden.gradients.dv) <= 1e-13);
   }
 }
 
@@ -131,19 +146,20 @@ TEST_CASE("in float32 every algorithm is within rounding of the truth at every t
     const Inputs<float> rounded = converted<float>(golden.given.inputs);
     Problem problem = golden.given.problem;
     problem.storage = NumberType::fp32;
-    const Truth truth = truth_of(problem, converted<double>(rounded));
-    const Tolerance tolerance = tolerance_of<float>(problem, truth, false);
+    const Truth truth = truth_of(problem, rounded);
     INFO(golden.name);
-    // The tolerance is one that a wrong result would leave.
-    CHECK(tolerance.output < 0.01 * largest(truth.outputs.o));
-    CHECK(tolerance.lse < 0.01 * largest(truth.outputs.lse));
     for (const Way& way : golden_ways()) {
       INFO(text_of(way));
+      const Tolerance tolerance =
+          tolerance_of<float>(way.algorithm, problem, way.tiling, truth.magnitudes, false);
+      // The tolerance is one that a wrong result would leave.
+      CHECK(tolerance.output.value() < 0.01 * largest(truth.outputs.o));
+      CHECK(tolerance.lse.value() < 0.01 * largest(truth.outputs.lse));
       const Outputs<float> got = attend<float>(way.algorithm, problem, way.tiling, {}, rounded);
-      CHECK(compare(got.o, truth.outputs.o).agrees_within(tolerance.output));
-      CHECK(compare(got.lse, truth.outputs.lse).agrees_within(tolerance.lse));
+      CHECK(compare(got.o, truth.outputs.o).agrees_within(tolerance.output.value()));
+      CHECK(compare(got.lse, truth.outputs.lse).agrees_within(tolerance.lse.value()));
       // It is float32 and no better: what rounds nothing would be no test of rounding.
-      CHECK(compare(got.o, truth.outputs.o).max_abs > 0);
+      CHECK(compare(got.o, truth.outputs.o).max_abs.size > 0);
     }
   }
 }

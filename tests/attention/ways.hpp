@@ -17,6 +17,7 @@
 
 #include "core/attention/attend.hpp"
 #include "core/attention/comparison.hpp"
+#include "core/attention/tolerance.hpp"
 #include "core/attention/truth.hpp"
 #include "core/problem/algorithm.hpp"
 #include "core/problem/problem.hpp"
@@ -228,15 +229,17 @@ struct Misses {
 };
 template <class T>
 Misses misses_of(const Way& way, const Given& given, Switches switches = {}) {
-  const Inputs<T> rounded = converted<T>(given.inputs);
-  const Truth truth = truth_of(given.problem, converted<double>(rounded));
-  const Tolerance tolerance = tolerance_of<T>(given.problem, truth, given.inputs.scores_given());
+  Problem problem = given.problem;
+  problem.storage = number_type<T>();
+  const Truth truth = truth_of(problem, converted<T>(given.inputs));
+  const Tolerance tolerance =
+      tolerance_of<T>(way.algorithm, problem, way.tiling, truth.magnitudes, given.inputs.scores_given());
   const Outputs<T> got = attend_in<T>(way, given, switches);
   const auto parts = [](const Comparison& worst, double allowed) {
-    return worst.max_abs == 0 ? 0 : worst.max_abs / allowed;
+    return worst.max_abs.size == 0 ? 0 : worst.max_abs.size / allowed;
   };
-  return {.output = parts(compare(got.o, truth.outputs.o), tolerance.output),
-          .lse = parts(compare(got.lse, truth.outputs.lse), tolerance.lse)};
+  return {.output = parts(compare(got.o, truth.outputs.o), tolerance.output.value()),
+          .lse = parts(compare(got.lse, truth.outputs.lse), tolerance.lse.value())};
 }
 
 }  // namespace flashsim::test

@@ -20,6 +20,12 @@ TEST_CASE("every row sees as many keys as the mask lets it, N below, at and abov
             CAPTURE(causal, name_of(alignment), p.seq, p.kv_seq, row);
             REQUIRE(visible_keys(p, row) == seen);
           }
+          for (std::int64_t key = 0; key < p.kv_seq; ++key) {
+            std::int64_t first = 0;
+            while (first < p.seq && !test::visible(p, first, key)) ++first;
+            CAPTURE(causal, name_of(alignment), p.seq, p.kv_seq, key);
+            REQUIRE(first_query_seeing(p, key) == first);
+          }
         }
       }
     }
