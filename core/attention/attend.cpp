@@ -71,20 +71,22 @@ class Meter {
   std::mutex mutex_;
 };
 
+/// An executor a thread, made by the thread that needs it: its memory then lies near that thread.
 template <class T>
-using Executors = std::vector<std::unique_ptr<Executor<T>>>;
-
-/// As many executors as threads can have work.
-template <class T>
-Executors<T> executors(int threads, std::int64_t tasks, Algorithm algorithm, const Problem& problem,
-                       Tiling tiling, Switches switches, typename Executor<T>::Pass pass,
-                       std::int64_t query_tiles) {
-  Executors<T> all;
-  for (int i = 0; i < threads && i < tasks; ++i) {
-    all.push_back(std::make_unique<Executor<T>>(algorithm, problem, tiling, switches, pass, query_tiles));
+class Executors {
+ public:
+  Executors(int threads, std::function<std::unique_ptr<Executor<T>>()> make)
+      : all_(static_cast<std::size_t>(threads)), make_(std::move(make)) {}
+  Executor<T>& of(int thread) {
+    auto& mine = all_[static_cast<std::size_t>(thread)];
+    if (!mine) mine = make_();
+    return *mine;
   }
-  return all;
-}
+
+ private:
+  std::vector<std::unique_ptr<Executor<T>>> all_;
+  std::function<std::unique_ptr<Executor<T>>()> make_;
+};
 
 Listener* follower(const Execution& execution, int thread) {
   return execution.listeners.empty() ? nullptr : execution.listeners[static_cast<std::size_t>(thread)];
@@ -139,25 +141,27 @@ void attend_in_parts(Algorithm algorithm, const Problem& problem, Tiling tiling,
   std::int64_t work = 0;
   for (std::int64_t i = 0; i < query_tiles; ++i) work += work_of(i);
   Meter meter(execution, work * heads);
-  const auto all = executors<T>(execution.threads, heads * query_tiles, algorithm, problem, tiling, switches,
-                                Executor<T>::Pass::forward, 1);
-  run_tasks(execution.threads, heads * query_tiles, [&](int thread, std::int64_t task) {
-    const std::int64_t head = task / query_tiles;
-    // The last query tile sees the most keys: the longest first.
-    const std::int64_t i = query_tiles - 1 - task % query_tiles;
-    Executor<T>& executor = *all[static_cast<std::size_t>(thread)];
-    executor.begin(head_of(problem, inputs, outputs, head / problem.heads, head % problem.heads), i);
-    Followed<T> followed(executor, follower(execution, thread));
-    walk_part(algorithm, problem, tiling, {i, i + 1}, followed);
-    executor.complete(grid.rows(i));
-    meter.add(work_of(i));
+  Executors<T> executors(execution.threads, [&] {
+    return std::make_unique<Executor<T>>(algorithm, problem, tiling, switches, Executor<T>::Pass::forward, 1);
+  });
+  run_tasks(execution.threads, heads * query_tiles, [&](int thread) {
+    Executor<T>& executor = executors.of(thread);
+    return [&, followed = Followed<T>(executor, follower(execution, thread))](std::int64_t task) mutable {
+      const std::int64_t head = task / query_tiles;
+      // The last query tile sees the most keys: the longest first.
+      const std::int64_t i = query_tiles - 1 - task % query_tiles;
+      executor.begin(head_of(problem, inputs, outputs, head / problem.heads, head % problem.heads), i);
+      walk_part(algorithm, problem, tiling, {i, i + 1}, followed);
+      executor.complete(grid.rows(i));
+      meter.add(work_of(i));
+    };
   });
 }
 
 /// What the backward passes work on.
 template <class T>
 struct BackwardPass {
-  Algorithm algorithm;
+  Algorithm algorithm{};
   const Problem& problem;
   Tiling tiling;
   Switches switches;
@@ -187,24 +191,28 @@ void standard_backward(BackwardPass<T>& pass) {
   const TileGrid grid(problem, pass.tiling);
   const std::int64_t group = problem.heads / problem.kv_heads;
   const std::int64_t groups = problem.batch * problem.kv_heads;
-  const auto all = executors<T>(pass.execution.threads, groups, pass.algorithm, problem, pass.tiling,
-                                pass.switches, Executor<T>::Pass::backward, grid.query_tiles());
+  Executors<T> executors(pass.execution.threads, [&] {
+    return std::make_unique<Executor<T>>(pass.algorithm, problem, pass.tiling, pass.switches,
+                                         Executor<T>::Pass::backward, grid.query_tiles());
+  });
   Meter meter(pass.execution, groups * group);
   // The forward pass writes O and L, which the caller keeps.
   Outputs<T> again{Tensor4<T>(problem.batch, problem.heads, problem.seq, problem.head_dim),
                    Tensor4<T>(problem.batch, problem.heads, problem.seq, 1)};
-  run_tasks(pass.execution.threads, groups, [&](int thread, std::int64_t task) {
-    Executor<T>& executor = *all[static_cast<std::size_t>(thread)];
-    const std::int64_t b = task / problem.kv_heads;
-    for (std::int64_t g = 0; g < group; ++g) {
-      const std::int64_t h = task % problem.kv_heads * group + g;
-      executor.begin(head_of(problem, pass.inputs, again, b, h), 0);
-      walk(pass.algorithm, problem, pass.tiling, executor);
-      executor.begin(pass.head(b, h), 0);
-      Followed<T> followed(executor, follower(pass.execution, thread));
-      walk_backward(pass.algorithm, problem, pass.tiling, followed);
-      meter.add(1);
-    }
+  run_tasks(pass.execution.threads, groups, [&](int thread) {
+    Executor<T>& executor = executors.of(thread);
+    return [&, thread](std::int64_t task) {
+      const std::int64_t b = task / problem.kv_heads;
+      for (std::int64_t g = 0; g < group; ++g) {
+        const std::int64_t h = task % problem.kv_heads * group + g;
+        executor.begin(head_of(problem, pass.inputs, again, b, h), 0);
+        walk(pass.algorithm, problem, pass.tiling, executor);
+        executor.begin(pass.head(b, h), 0);
+        Followed<T> followed(executor, follower(pass.execution, thread));
+        walk_backward(pass.algorithm, problem, pass.tiling, followed);
+        meter.add(1);
+      }
+    };
   });
 }
 
@@ -218,17 +226,20 @@ void flash2_backward(BackwardPass<T>& pass) {
   const std::int64_t key_tiles = grid.key_tiles();
   Turns query_turns(heads * query_tiles);
   Turns key_turns(problem.batch * problem.kv_heads * key_tiles);
-  const auto all =
-      executors<T>(pass.execution.threads, heads * std::max(query_tiles, key_tiles), pass.algorithm, problem,
-                   pass.tiling, pass.switches, Executor<T>::Pass::backward, 1);
+  Executors<T> executors(pass.execution.threads, [&] {
+    return std::make_unique<Executor<T>>(pass.algorithm, problem, pass.tiling, pass.switches,
+                                         Executor<T>::Pass::backward, 1);
+  });
   const auto by_query_tile = [&](const auto& work) {
-    run_tasks(pass.execution.threads, heads * query_tiles, [&](int thread, std::int64_t task) {
-      const std::int64_t head = task / query_tiles;
-      const std::int64_t i = task % query_tiles;
-      Executor<T>& executor = *all[static_cast<std::size_t>(thread)];
-      executor.begin(pass.head(head / problem.heads, head % problem.heads), i);
-      Followed<T> followed(executor, follower(pass.execution, thread));
-      work(executor, followed, i);
+    run_tasks(pass.execution.threads, heads * query_tiles, [&](int thread) {
+      Executor<T>& executor = executors.of(thread);
+      return [&, thread](std::int64_t task) {
+        const std::int64_t head = task / query_tiles;
+        const std::int64_t i = task % query_tiles;
+        executor.begin(pass.head(head / problem.heads, head % problem.heads), i);
+        Followed<T> followed(executor, follower(pass.execution, thread));
+        work(executor, followed, i);
+      };
     });
   };
   by_query_tile([&](Executor<T>&, Listener& followed, std::int64_t i) {
@@ -236,22 +247,24 @@ void flash2_backward(BackwardPass<T>& pass) {
   });
   Meter meter(pass.execution, heads * key_tiles);
   // A key tile waits for the one before it, head by head, so tasks come in that order.
-  run_tasks(pass.execution.threads, heads * key_tiles, [&](int thread, std::int64_t task) {
-    const std::int64_t head = task / key_tiles;
-    const std::int64_t j = task % key_tiles;
-    const std::int64_t b = head / problem.heads;
-    const std::int64_t h = head % problem.heads;
-    HeadTensors<T> tensors = pass.head(b, h);
-    tensors.query_turns = &query_turns;
-    tensors.first_query_place = head * query_tiles;
-    tensors.key_turns = &key_turns;
-    tensors.first_key_place = (b * problem.kv_heads + problem.kv_head_of(h)) * key_tiles;
-    tensors.turn = h % group;
-    Executor<T>& executor = *all[static_cast<std::size_t>(thread)];
-    executor.begin(tensors, 0);
-    Followed<T> followed(executor, follower(pass.execution, thread));
-    walk_backward_part(BackwardKernel::gradients, problem, pass.tiling, {j, j + 1}, followed);
-    meter.add(1);
+  run_tasks(pass.execution.threads, heads * key_tiles, [&](int thread) {
+    Executor<T>& executor = executors.of(thread);
+    return [&, thread](std::int64_t task) {
+      const std::int64_t head = task / key_tiles;
+      const std::int64_t j = task % key_tiles;
+      const std::int64_t b = head / problem.heads;
+      const std::int64_t h = head % problem.heads;
+      HeadTensors<T> tensors = pass.head(b, h);
+      tensors.query_turns = &query_turns;
+      tensors.first_query_place = head * query_tiles;
+      tensors.key_turns = &key_turns;
+      tensors.first_key_place = (b * problem.kv_heads + problem.kv_head_of(h)) * key_tiles;
+      tensors.turn = h % group;
+      executor.begin(tensors, 0);
+      Followed<T> followed(executor, follower(pass.execution, thread));
+      walk_backward_part(BackwardKernel::gradients, problem, pass.tiling, {j, j + 1}, followed);
+      meter.add(1);
+    };
   });
   by_query_tile([&](Executor<T>& executor, Listener& followed, std::int64_t i) {
     walk_backward_part(BackwardKernel::conversion, problem, pass.tiling, {i, i + 1}, followed);

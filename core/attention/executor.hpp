@@ -32,7 +32,8 @@ class Turns {
   std::vector<std::atomic<std::int64_t>> next_;
 };
 
-/// One head in HBM. Either q and k are given, or `scores` [N, Nkv], which are then taken as they are.
+/// One head in HBM, each tensor's rows one after another. Either q and k are given, or `scores` [N, Nkv],
+/// which are then taken as they are.
 template <class T>
 struct HeadTensors {
   MatrixView<const T> q;       ///< [N, d]

@@ -32,23 +32,19 @@ template <class T>
 void Executor<T>::load_keys(MatrixView<const T> from, const Step& step, KeyTile& tile) {
   if (from.data == nullptr) return;
   T* to = tile.data.data();
-  for (std::int64_t r = 0; r < step.keys.size(); ++r) {
-    std::copy_n(from.row(step.keys.begin + r), from.columns, to + r * tile.stride);
-  }
   const std::int64_t valid = step.keys.size() * tile.stride;
+  tile.finite = kernels_.copy(from.row(step.keys.begin), valid, to);
   std::fill(to + valid, to + key_count(step) * tile.stride, T(0));
-  tile.finite = kernels_.all_finite(to, valid);
 }
 
 template <class T>
 void Executor<T>::load_rows(MatrixView<const T> from, const Step& step, KeyTile& tile) {
-  T* to = tile.data.data();
   tile.finite = true;
   for (std::int64_t r = 0; r < step.rows.size(); ++r) {
-    std::copy_n(from.row(step.rows.begin + r), from.columns, to + r * tile.stride);
-    std::fill(to + r * tile.stride + from.columns, to + (r + 1) * tile.stride, T(0));
+    T* to = tile.data.data() + r * tile.stride;
+    tile.finite = kernels_.copy(from.row(step.rows.begin + r), from.columns, to) && tile.finite;
+    std::fill(to + from.columns, to + tile.stride, T(0));
   }
-  tile.finite = kernels_.all_finite(to, step.rows.size() * tile.stride);
 }
 
 template <class T>

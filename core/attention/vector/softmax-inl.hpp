@@ -74,32 +74,51 @@ void Mask(T* s, std::int64_t keys, const T* visible, T stand_in) {
 }
 
 template <class T>
-void Maximum(const T* s, std::int64_t keys, T* m) {
+void Maximum(const T* HWY_RESTRICT s, std::int64_t keys, T* HWY_RESTRICT m) {
   const hn::ScalableTag<T> d;
+  const auto larger = [](auto a, auto b) { return hn::IfThenElse(hn::Gt(a, b), a, b); };
   for (std::int64_t q = 0; q < kPanelWidth<T>; q += LanesOf<T>()) {
-    auto most = hn::Load(d, m + q);
-    for (std::int64_t c = 0; c < keys; ++c) {
-      const auto each = hn::Load(d, s + c * kPanelWidth<T> + q);
-      most = hn::IfThenElse(hn::Gt(each, most), each, most);
+    // The order doesn't matter to a maximum: four chains wait less than one.
+    const T* at = s + q;
+    auto first = hn::Load(d, m + q);
+    auto second = first;
+    auto third = first;
+    auto fourth = first;
+    std::int64_t c = 0;
+    for (; c + 4 <= keys; c += 4) {
+      first = larger(hn::Load(d, at + (c + 0) * kPanelWidth<T>), first);
+      second = larger(hn::Load(d, at + (c + 1) * kPanelWidth<T>), second);
+      third = larger(hn::Load(d, at + (c + 2) * kPanelWidth<T>), third);
+      fourth = larger(hn::Load(d, at + (c + 3) * kPanelWidth<T>), fourth);
     }
-    hn::Store(most, d, m + q);
+    for (; c < keys; ++c) first = larger(hn::Load(d, at + c * kPanelWidth<T>), first);
+    hn::Store(larger(larger(first, second), larger(third, fourth)), d, m + q);
   }
 }
 
 template <class T>
-void Exponentials(T* s, std::int64_t keys, const T* subtracted, T* sum, NumberType stored) {
+void Exponentials(T* HWY_RESTRICT s, std::int64_t keys, const T* HWY_RESTRICT subtracted,
+                  T* HWY_RESTRICT sum, NumberType stored) {
   const hn::ScalableTag<T> d;
   const Rounding<T> rounding(stored);
-  for (std::int64_t q = 0; q < kPanelWidth<T>; q += LanesOf<T>()) {
-    const auto reference = hn::Load(d, subtracted + q);
-    auto total = hn::Zero(d);
+  static_assert(kPanelWidth<T> % (2 * hn::MaxLanes(d)) == 0, "two vectors of queries at a time");
+  for (std::int64_t q = 0; q < kPanelWidth<T>; q += 2 * LanesOf<T>()) {
+    const auto left_reference = hn::Load(d, subtracted + q);
+    const auto right_reference = hn::Load(d, subtracted + q + LanesOf<T>());
+    auto left_total = hn::Zero(d);
+    auto right_total = hn::Zero(d);
     for (std::int64_t c = 0; c < keys; ++c) {
-      T* at = s + c * kPanelWidth<T> + q;
-      const auto p = WeightOf(d, hn::Sub(hn::Load(d, at), reference));
-      total = hn::Add(total, p);
-      hn::Store(RoundTo(d, p, rounding), d, at);
+      T* left = s + c * kPanelWidth<T> + q;
+      T* right = left + LanesOf<T>();
+      const auto left_p = WeightOf(d, hn::Sub(hn::Load(d, left), left_reference));
+      const auto right_p = WeightOf(d, hn::Sub(hn::Load(d, right), right_reference));
+      left_total = hn::Add(left_total, left_p);
+      right_total = hn::Add(right_total, right_p);
+      hn::Store(RoundTo(d, left_p, rounding), d, left);
+      hn::Store(RoundTo(d, right_p, rounding), d, right);
     }
-    hn::Store(total, d, sum + q);
+    hn::Store(left_total, d, sum + q);
+    hn::Store(right_total, d, sum + q + LanesOf<T>());
   }
 }
 
@@ -188,16 +207,21 @@ void Round(const T* from, std::int64_t n, T* to, NumberType stored) {
 }
 
 template <class T>
-bool AllFinite(const T* from, std::int64_t n) {
+bool Copy(const T* HWY_RESTRICT from, std::int64_t n, T* HWY_RESTRICT to) {
   const hn::ScalableTag<T> d;
   const auto largest = hn::Set(d, std::numeric_limits<T>::max());
   auto finite = hn::Eq(largest, largest);
   std::int64_t i = 0;
   for (; i + LanesOf<T>() <= n; i += LanesOf<T>()) {
-    finite = hn::And(finite, hn::Le(hn::Abs(hn::LoadU(d, from + i)), largest));
+    const auto each = hn::LoadU(d, from + i);
+    finite = hn::And(finite, hn::Le(hn::Abs(each), largest));
+    hn::StoreU(each, d, to + i);
   }
   bool all = hn::AllTrue(d, finite);
-  for (; i < n; ++i) all = all && std::isfinite(from[i]);
+  for (; i < n; ++i) {
+    all = all && std::isfinite(from[i]);
+    to[i] = from[i];
+  }
   return all;
 }
 

@@ -31,7 +31,7 @@ const TileKernels<T>* Kernels() {
                                       .score_gradient = ScoreGradient<T>,
                                       .dot = Dot<T>,
                                       .round = Round<T>,
-                                      .all_finite = AllFinite<T>,
+                                      .copy = Copy<T>,
                                       .pack = Pack<T>,
                                       .unpack = Unpack<T>};
   return &kernels;

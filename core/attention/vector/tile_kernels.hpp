@@ -18,16 +18,16 @@ namespace flashsim {
 /// fused multiply-adds over the depth, in order.
 template <class T>
 struct Product {
-  T* c;
-  std::int64_t c_stride;
-  const T* a;
-  std::int64_t a_row;
-  std::int64_t a_step;
-  const T* b;
-  std::int64_t b_stride;
-  std::int64_t rows;
-  std::int64_t columns;
-  std::int64_t depth;
+  T* c = nullptr;
+  std::int64_t c_stride = 0;
+  const T* a = nullptr;
+  std::int64_t a_row = 0;
+  std::int64_t a_step = 0;
+  const T* b = nullptr;
+  std::int64_t b_stride = 0;
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::int64_t depth = 0;
   enum class Mode {
     assign,      ///< C = factor · (A B)
     add,         ///< C ← C + A B, the chain starting from C
@@ -72,8 +72,8 @@ struct TileKernels {
 
   /// to[i] = from[i] as `stored` holds it.
   void (*round)(const T* from, std::int64_t n, T* to, NumberType stored);
-  /// No NaN and no infinity among n elements.
-  bool (*all_finite)(const T* from, std::int64_t n);
+  /// to[i] = from[i]; whether no NaN and no infinity was among them.
+  bool (*copy)(const T* from, std::int64_t n, T* to);
   /// panel[x][q] = rows[q][x] for q < count; the other lanes become 0.
   void (*pack)(const T* rows, std::int64_t stride, std::int64_t count, std::int64_t columns, T* panel);
   /// rows[q][x] = panel[x][q]
