@@ -458,11 +458,14 @@ TEST_CASE("weights are summed in order before they are rounded") {
         s[3] = -kInfinite<T>;
         s[4] = kNone<T>;
         subtracted[5] = 0;
+        s[6] = -kInfinite<T>;
+        subtracted[6] = kNone<T>;  // the row is NaN, and the masked key has no weight all the same
         std::vector<T> differences;
         for (std::size_t at = 0; at < s.size(); ++at) {
           differences.push_back(s[at] - subtracted[at % static_cast<std::size_t>(kWidth<T>)]);
         }
-        const std::vector<T> p = exponentials_of(kernels, differences);
+        std::vector<T> p = exponentials_of(kernels, differences);
+        p[6] = T(-0.0);
         AlignedVector<T> sum(subtracted.size()), stored(s.size());
         for (std::size_t at = 0; at < p.size(); ++at) {
           sum[at % static_cast<std::size_t>(kWidth<T>)] += p[at];
@@ -495,15 +498,17 @@ TEST_CASE("O is multiplied and divided query by query") {
       AlignedVector<T> o = drawn<T>(random, rows * kWidth<T>);
       o[1] = kInfinite<T>;
       o[2] = kNone<T>;
+      o[3] = T(-0.0);
       AlignedVector<T> by = drawn<T>(random, kWidth<T>);
       by[0] = 1;
       by[1] = 0;
+      by[3] = kNone<T>;
       for (const bool ones : {false, true}) {
         if (ones) std::fill(by.begin(), by.end(), T(1));
         AlignedVector<T> product = o, quotient = o, got_product = o, got_quotient = o;
         for (std::size_t at = 0; at < o.size(); ++at) {
           product[at] *= by[at % by.size()];
-          quotient[at] /= by[at % by.size()];
+          if (!is_no_weight(quotient[at])) quotient[at] /= by[at % by.size()];
         }
         kernels.multiply(got_product.data(), rows, by.data());
         kernels.divide(got_quotient.data(), rows, by.data());
@@ -662,21 +667,25 @@ TEST_CASE("rounding in place and of every count gives the same, and touches noth
   });
 }
 
-TEST_CASE("one number that isn't finite is found wherever it is") {
+TEST_CASE("a copy tells whether one number isn't finite, wherever it is") {
   for_every_target([](const auto& kernels) {
     using T = decltype(element_of(kernels));
     RandomNumbers random(19);
     for (std::int64_t n = 0; n <= 40; ++n) {
       AlignedVector<T> numbers = drawn<T>(random, 41);
-      // What lies beyond doesn't count; the largest number does, and is finite.
+      // What lies beyond doesn't count and isn't copied; the largest number does, and is finite.
       numbers[static_cast<std::size_t>(n)] = kNone<T>;
       if (n > 0) numbers[0] = std::numeric_limits<T>::lowest();
-      CHECK(kernels.all_finite(numbers.data(), n));
+      AlignedVector<T> to(41, T(7));
+      CHECK(kernels.copy(numbers.data(), n, to.data()));
+      CHECK(same_bits(to.data(), numbers.data(), static_cast<std::size_t>(n)));
+      CHECK(std::all_of(to.begin() + n, to.end(), [](T each) { return each == T(7); }));
       for (std::int64_t i = 0; i < n; ++i) {
         for (const T bad : {kNone<T>, kInfinite<T>, -kInfinite<T>}) {
           AlignedVector<T> with = numbers;
           with[static_cast<std::size_t>(i)] = bad;
-          if (kernels.all_finite(with.data(), n)) FAIL_CHECK(bad << " at " << i << " of " << n);
+          if (kernels.copy(with.data(), n, to.data())) FAIL_CHECK(bad << " at " << i << " of " << n);
+          if (!same(to[static_cast<std::size_t>(i)], bad)) FAIL_CHECK(bad << " isn't copied");
         }
       }
     }
