@@ -1,0 +1,364 @@
+// Threads, listeners and observers change no bit, and every step is told once.
+#include <atomic>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <thread>
+
+#include "core/account/ledger.hpp"
+#include "core/attention/tasks.hpp"
+#include "core/schedule/tile_grid.hpp"
+#include "tests/attention/backward.hpp"
+#include "tests/attention/failures.hpp"
+#include "tests/catch.hpp"
+#include "tests/followed_walk.hpp"
+#include "tests/random_problem.hpp"
+
+namespace flashsim {
+namespace {
+
+using test::backward_ways;
+using test::BackwardGiven;
+using test::drawn_inputs;
+using test::drawn_output_gradient;
+using test::Failures;
+using test::FollowedWalk;
+using test::in_every_way;
+using test::named;
+using test::RandomNumbers;
+using test::same_bits;
+using test::Way;
+using test::ways;
+
+/// A problem with every tensor that it takes, drawn; scores are small, so that fp16 holds them.
+template <class T>
+BackwardGiven<T> drawn(const Problem& problem, std::uint64_t seed) {
+  RandomNumbers random(seed);
+  const Inputs<double> inputs = drawn_inputs(problem, random, 2);
+  const Tensor4<double> d_o = drawn_output_gradient(problem, random);
+  return test::stored<T>({problem, inputs}, d_o);
+}
+
+TEST_CASE("every task is done once, by a thread that has begun", "[threads]") {
+  for (const int threads : {1, 2, 7}) {
+    for (const std::int64_t count : {0, 1, 3, 100}) {
+      std::vector<std::atomic<int>> done(static_cast<std::size_t>(count));
+      std::atomic<int> begun = 0;
+      std::atomic<bool> numbered = true;
+      run_tasks(threads, count, [&](int thread) {
+        ++begun;
+        if (thread < 0 || thread >= threads) numbered = false;
+        return [&](std::int64_t task) { ++done[static_cast<std::size_t>(task)]; };
+      });
+      INFO(threads << " threads, " << count << " tasks");
+      CHECK(numbered);
+      CHECK(begun <= std::max<std::int64_t>(1, std::min<std::int64_t>(threads, count)));
+      CHECK(std::all_of(done.begin(), done.end(), [](const auto& each) { return each == 1; }));
+    }
+  }
+}
+
+TEST_CASE("what a thread throws as it begins reaches the caller", "[threads]") {
+  for (const int thrower : {0, 1, 2}) {
+    const auto run = [&] {
+      std::atomic<int> waiting = 3;
+      run_tasks(3, 30, [&](int thread) {
+        // All three have begun before one gives up.
+        --waiting;
+        while (waiting > 0) std::this_thread::yield();
+        if (thread == thrower) throw std::runtime_error("no memory");
+        return [](std::int64_t) {};
+      });
+    };
+    CHECK_THROWS_AS(run(), std::runtime_error);
+  }
+}
+
+TEST_CASE("the number of threads changes no bit forward", "[threads]") {
+  test::RandomShapes shapes(101);
+  Failures failures;
+  for (int i = 0; i < 25; ++i) {
+    const test::Shape shape = shapes.next(40);
+    in_every_way(ways({shape.tiling}), [&](auto type, const Way& way) {
+      using T = decltype(type);
+      const auto given = drawn<T>(shape.problem, 102);
+      const auto run = [&](int threads) {
+        return attend<T>(way.algorithm, given.problem, way.tiling, {}, given.inputs, {.threads = threads});
+      };
+      const Outputs<T> alone = run(1);
+      for (const int threads : {2, 7}) {
+        failures.add(same_bits(run(threads), alone), named<T>(way, test::text_of(shape)));
+      }
+    });
+  }
+  CHECK(failures.runs() == 25 * 4 * 2 * 2);
+  CHECK(failures.first() == "");
+}
+
+TEST_CASE("the number of threads changes no bit backward", "[threads]") {
+  test::RandomShapes shapes(103);
+  Failures failures;
+  for (int i = 0; i < 30; ++i) {
+    const test::Shape shape = shapes.next(40);
+    in_every_way(backward_ways({shape.tiling}), [&](auto type, const Way& way) {
+      using T = decltype(type);
+      const auto given = drawn<T>(shape.problem, 104);
+      const Gradients<T> alone = gradients_of(way, given);
+      for (const int threads : {2, 7}) {
+        failures.add(same_bits(gradients_of(way, given, {.threads = threads}), alone),
+                     named<T>(way, test::text_of(shape)));
+      }
+    });
+  }
+  CHECK(failures.first() == "");
+}
+
+TEST_CASE("many key tiles add to one dQ, and many heads to one dK and dV, in the same order", "[threads]") {
+  const Problem problem{.batch = 2, .heads = 6, .kv_heads = 1, .seq = 5, .kv_seq = 97, .head_dim = 3};
+  for (const Way& way : backward_ways({{8, 1}, {2, 3}})) {
+    INFO(text_of(way));
+    const auto given = drawn<float>(problem, 105);
+    const Gradients<float> alone = gradients_of(way, given);
+    for (int again = 0; again < 5; ++again) {
+      CHECK(same_bits(gradients_of(way, given, {.threads = 7}), alone));
+    }
+  }
+}
+
+/// How often each line was told, without the steps that count elsewhere.
+using Lines = std::map<std::string, std::int64_t>;
+
+void count(const FollowedWalk& walk, std::int64_t times, Lines& lines) {
+  for (const std::string& line : walk.lines()) {
+    if (!line.ends_with(" elsewhere")) lines[line] += times;
+  }
+}
+
+/// One listener a thread.
+template <class OneListener>
+struct Listening {
+  template <class... Arguments>
+  explicit Listening(int threads, const Arguments&... arguments) {
+    for (int i = 0; i < threads; ++i) {
+      each.push_back(std::make_unique<OneListener>(arguments...));
+      execution.listeners.push_back(each.back().get());
+    }
+    execution.threads = threads;
+  }
+  std::vector<std::unique_ptr<OneListener>> each;
+  Execution execution;
+};
+
+TEST_CASE("listeners are told every step of every head once, kernels and memory too", "[threads]") {
+  test::RandomShapes shapes(106);
+  Failures failures;
+  for (int i = 0; i < 25; ++i) {
+    const test::Shape shape = shapes.next(20);
+    const auto given = drawn<float>(shape.problem, 107);
+    for (const Way& way : ways({shape.tiling})) {
+      Lines expected;
+      count(FollowedWalk(way.algorithm, shape.problem, way.tiling), shape.problem.batch * shape.problem.heads,
+            expected);
+      for (const int threads : {1, 3}) {
+        const Listening<FollowedWalk> listening(threads);
+        const auto heard =
+            attend<float>(way.algorithm, given.problem, way.tiling, {}, given.inputs, listening.execution);
+        Lines told;
+        for (const auto& each : listening.each) count(*each, 1, told);
+        failures.add(told == expected, named<float>(way, test::text_of(shape)));
+        failures.add(
+            same_bits(heard, attend<float>(way.algorithm, given.problem, way.tiling, {}, given.inputs)),
+            named<float>(way, "bits"));
+      }
+    }
+  }
+  CHECK(failures.first() == "");
+}
+
+TEST_CASE("backward, listeners are told every step of every head once", "[threads]") {
+  test::RandomShapes shapes(108);
+  Failures failures;
+  for (int i = 0; i < 25; ++i) {
+    const test::Shape shape = shapes.next(20);
+    const auto given = drawn<float>(shape.problem, 109);
+    for (const Way& way : backward_ways({shape.tiling})) {
+      FollowedWalk one_head;
+      walk_backward(way.algorithm, shape.problem, way.tiling, one_head);
+      Lines expected;
+      count(one_head, shape.problem.batch * shape.problem.heads, expected);
+      for (const int threads : {1, 3}) {
+        Listening<FollowedWalk> listening(threads);
+        const Gradients<float> heard = gradients_of(way, given, listening.execution);
+        Lines told;
+        for (const auto& each : listening.each) count(*each, 1, told);
+        failures.add(told == expected, named<float>(way, test::text_of(shape)));
+        failures.add(same_bits(heard, gradients_of(way, given)), named<float>(way, "bits"));
+      }
+    }
+  }
+  CHECK(failures.first() == "");
+}
+
+/// The figures that add up: bytes, work and steps.
+std::map<std::string, std::uint64_t> sums_of(const Tally& tally, std::int64_t times) {
+  std::map<std::string, std::uint64_t> figures;
+  for (const Figure& figure : figures_of(tally)) {
+    if (figure.name.starts_with("peak") || figure.name.starts_with("launch")) continue;
+    figures[figure.name] += static_cast<std::uint64_t>((figure.value * times).value());
+  }
+  return figures;
+}
+
+TEST_CASE("the ledgers of all threads add up to one head's walk, head by head", "[threads]") {
+  test::RandomShapes shapes(110);
+  Failures failures;
+  for (int i = 0; i < 20; ++i) {
+    const test::Shape shape = shapes.next(24);
+    const auto given = drawn<float>(shape.problem, 111);
+    const std::int64_t heads = shape.problem.batch * shape.problem.heads;
+    const auto add_up = [](const Listening<Ledger>& listening) {
+      std::map<std::string, std::uint64_t> sum;
+      for (const auto& each : listening.each) {
+        for (const auto& [name, value] : sums_of(each->one_head(), 1)) sum[name] += value;
+      }
+      return sum;
+    };
+    for (const Way& way : ways({shape.tiling})) {
+      Ledger one_head(shape.problem);
+      walk(way.algorithm, shape.problem, way.tiling, one_head);
+      const Listening<Ledger> listening(4, shape.problem);
+      attend<float>(way.algorithm, given.problem, way.tiling, {}, given.inputs, listening.execution);
+      failures.add(add_up(listening) == sums_of(one_head.one_head(), heads),
+                   named<float>(way, test::text_of(shape)));
+    }
+    for (const Way& way : backward_ways({shape.tiling})) {
+      Ledger one_head(shape.problem);
+      walk_backward(way.algorithm, shape.problem, way.tiling, one_head);
+      const Listening<Ledger> listening(4, shape.problem);
+      gradients_of(way, given, listening.execution);
+      failures.add(add_up(listening) == sums_of(one_head.one_head(), heads),
+                   named<float>(way, "backward, " + test::text_of(shape)));
+    }
+  }
+  CHECK(failures.runs() == 20 * 6);
+  CHECK(failures.first() == "");
+}
+
+/// Notes the heads, and the query tiles of the steps that belong to one.
+class Watcher : public StepObserver {
+ public:
+  void begin_head(std::int64_t batch, std::int64_t head) override { heads.emplace_back(batch, head); }
+  void executed(const Step& step, const ChipValues&) override {
+    ++steps;
+    if (step.query_tile >= 0) ++tiles[step.query_tile];
+  }
+  std::vector<std::pair<std::int64_t, std::int64_t>> heads;
+  std::map<std::int64_t, std::int64_t> tiles;
+  std::int64_t steps = 0;
+};
+
+TEST_CASE("an observed run has the bits of one on threads, and sees the walk as it stands", "[threads]") {
+  test::RandomShapes shapes(112);
+  Failures failures;
+  for (int i = 0; i < 20; ++i) {
+    const test::Shape shape = shapes.next(30);
+    in_every_way(ways({shape.tiling}), [&](auto type, const Way& way) {
+      using T = decltype(type);
+      const auto given = drawn<T>(shape.problem, 113);
+      Watcher watcher;
+      const auto watched =
+          attend<T>(way.algorithm, given.problem, way.tiling, {}, given.inputs, {.observer = &watcher});
+      failures.add(same_bits(watched, attend<T>(way.algorithm, given.problem, way.tiling, {}, given.inputs,
+                                                {.threads = 3})),
+                   named<T>(way, test::text_of(shape)));
+      const auto steps =
+          static_cast<std::int64_t>(FollowedWalk(way.algorithm, given.problem, way.tiling).steps().size());
+      failures.add(watcher.steps == steps * given.problem.batch * given.problem.heads,
+                   named<T>(way, "steps"));
+    });
+  }
+  CHECK(failures.first() == "");
+}
+
+TEST_CASE("one query tile alone has its rows bit for bit, and nothing else is executed") {
+  test::RandomShapes shapes(114);
+  Failures failures;
+  for (int i = 0; i < 12; ++i) {
+    const test::Shape shape = shapes.next(16);
+    const Problem& p = shape.problem;
+    in_every_way(ways({shape.tiling}), [&](auto type, const Way& way) {
+      using T = decltype(type);
+      const auto given = drawn<T>(p, 115);
+      const Outputs<T> all = attend<T>(way.algorithm, p, way.tiling, {}, given.inputs);
+      const TileGrid grid(p, way.tiling);
+      for (std::int64_t tile = 0; tile < grid.query_tiles(); ++tile) {
+        const QueryTilePlace place{p.batch - 1, p.heads / 2, tile};
+        Watcher watcher;
+        const Outputs<T> one =
+            attend<T>(way.algorithm, p, way.tiling, {}, given.inputs, {.observer = &watcher, .only = place});
+        Outputs<T> expected{Tensor4<T>(p.batch, p.heads, p.seq, p.head_dim),
+                            Tensor4<T>(p.batch, p.heads, p.seq, 1)};
+        const Range rows = grid.rows(tile);
+        for (std::int64_t row = rows.begin; row < rows.end; ++row) {
+          std::copy_n(all.o.matrix(place.batch, place.head).row(row), p.head_dim,
+                      expected.o.matrix(place.batch, place.head).row(row));
+          expected.lse.matrix(place.batch, place.head)(row, 0) =
+              all.lse.matrix(place.batch, place.head)(row, 0);
+        }
+        const std::string where = fmt::format("tile {} of {}", tile, test::text_of(shape));
+        failures.add(same_bits(one, expected), named<T>(way, where));
+        failures.add(watcher.heads.size() == 1 && watcher.heads[0] == std::pair{place.batch, place.head},
+                     named<T>(way, "heads, " + where));
+        failures.add(watcher.tiles.size() == 1 && watcher.tiles.count(tile) == 1,
+                     named<T>(way, "tiles, " + where));
+      }
+    });
+  }
+  CHECK(failures.runs() > 400);
+  CHECK(failures.first() == "");
+}
+
+TEST_CASE("progress rises from task to task to 1, and is told by one thread at a time", "[threads]") {
+  const Problem problem{.batch = 1,
+                        .heads = 3,
+                        .kv_heads = 3,
+                        .seq = 33,
+                        .kv_seq = 40,
+                        .head_dim = 4,
+                        .storage = NumberType::fp32};
+  const auto given = drawn<float>(problem, 116);
+  const auto check = [](int threads, const auto& run) {
+    std::vector<double> told;
+    std::atomic<int> inside = 0;
+    bool alone = true;
+    Execution execution{.threads = threads};
+    execution.progress = [&](double done) {
+      alone = ++inside == 1 && alone;
+      told.push_back(done);
+      --inside;
+    };
+    run(execution);
+    CHECK(alone);
+    REQUIRE_FALSE(told.empty());
+    CHECK(std::all_of(told.begin(), told.end(), [](double done) { return done > 0 && done <= 1; }));
+    if (threads > 1) return;
+    CHECK(std::is_sorted(told.begin(), told.end()));
+    CHECK(told.back() == 1);
+    CHECK(told.size() > 2);
+  };
+  for (const int threads : {1, 4}) {
+    for (const Way& way : ways({{8, 8}})) {
+      INFO(text_of(way));
+      check(threads, [&](const Execution& execution) {
+        attend<float>(way.algorithm, problem, way.tiling, {}, given.inputs, execution);
+      });
+    }
+    for (const Way& way : backward_ways({{8, 8}})) {
+      INFO(text_of(way) << " backward");
+      check(threads, [&](const Execution& execution) { gradients_of(way, given, execution); });
+    }
+  }
+}
+
+}  // namespace
+}  // namespace flashsim
