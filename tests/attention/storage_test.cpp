@@ -146,6 +146,71 @@ TEST_CASE("S is rounded where it is stored, and nowhere else") {
   }
 }
 
+TEST_CASE("dS is rounded to storage before it meets Q and K, and P before it meets dO") {
+  // Q = 0, so P = ⅓ each. dP = V = 0, 1, 3 and K = 1, so dQ = Σ dS, which would be next to nothing.
+  Given given = test::given_products({0}, {1, 1, 1}, {0, 1, 3});
+  given.problem.storage = NumberType::bf16;
+  const auto stored = test::stored<float>(given, test::matrix(1, 1, {1}));
+  for (const Way& way : backward_ways({{1, 1}, {1, 2}, {128, 128}})) {
+    INFO(text_of(way));
+    const Gradients<float> got = gradients_of(way, stored);
+    // flash2: O = 171/128, dS = −228/512, −229/2048, 142/256. standard, with P = 171/512 and D = 171/128:
+    // dS = −228/512, −230/2048, 142/256.
+    const float dq = way.algorithm == Algorithm::flash2 ? -5.0F / 2048 : -6.0F / 2048;
+    CHECK(got.dq.data() == std::vector<float>{dq});
+    CHECK(got.dk.data() == std::vector<float>{0, 0, 0});
+    CHECK(got.dv.data() == std::vector<float>(3, 171.0F / 512));
+  }
+}
+
+/// One row of flash2 in tiles of `width` keys, every sum rounded to `type` at every addition, spelled out.
+struct RoundedRow {
+  double o, lse;
+};
+RoundedRow rounded_row(NumberType type, const std::vector<double>& scores, const std::vector<double>& v,
+                       std::size_t width) {
+  double m = -test::kInfinity, l = 0, o = 0;
+  for (std::size_t begin = 0; begin < scores.size(); begin += width) {
+    const std::size_t end = std::min(begin + width, scores.size());
+    double next = m;
+    for (std::size_t j = begin; j < end; ++j) next = std::max(next, scores[j]);
+    l = stored_as(type, std::exp(m - next) * l);
+    o = stored_as(type, std::exp(m - next) * o);
+    m = next;
+    for (std::size_t j = begin; j < end; ++j) {
+      const double p = stored_as(type, std::exp(scores[j] - m));
+      l = stored_as(type, l + p);
+      o = stored_as(type, o + p * v[j]);
+    }
+  }
+  return {stored_as(type, o / l), m + std::log(l)};
+}
+
+TEST_CASE("accumulating in storage rounds l and O wherever something is added or multiplied") {
+  RandomNumbers random(406);
+  for (int i = 0; i < 40; ++i) {
+    std::vector<double> scores, v;
+    for (int j = 0; j < 24; ++j) {
+      // Rising, so that every tile rescales.
+      scores.push_back(stored_as(NumberType::bf16, 0.1 * j + random.next(0.5)));
+      v.push_back(stored_as(NumberType::bf16, random.next(4)));
+    }
+    const Given drawn = test::given_scores(1, scores, v);
+    for (const NumberType type : {NumberType::fp16, NumberType::bf16}) {
+      Given given = drawn;
+      given.problem.storage = type;
+      for (const std::int64_t width : {1, 5, 64}) {
+        const RoundedRow expected = rounded_row(type, scores, v, static_cast<std::size_t>(width));
+        const Outputs<double> got = attend<double>(Algorithm::flash2, given.problem, {4, width},
+                                                   {.accumulate_in_storage = true}, given.inputs);
+        INFO(name_of(type) << ", tiles of " << width << ", run " << i);
+        CHECK(got.o.data()[0] == expected.o);
+        CHECK(test::is_near<double>(got.lse.data()[0], expected.lse));
+      }
+    }
+  }
+}
+
 TEST_CASE("a storage type that holds all of T changes no bit") {
   RandomNumbers random(405);
   const Problem problem{.batch = 1, .heads = 2, .kv_heads = 1, .seq = 9, .kv_seq = 12, .head_dim = 4};
