@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/attention/executor.hpp"
-#include "core/attention/tasks.hpp"
+#include "core/base/parallel.hpp"
 #include "core/base/rounding.hpp"
 #include "core/schedule/tile_grid.hpp"
 
@@ -115,7 +115,7 @@ void attend_observed(Algorithm algorithm, const Problem& problem, Tiling tiling,
   Range part = grid.every_query_tile();
   if (execution.only) part = {execution.only->query_tile, execution.only->query_tile + 1};
   const Range rows{grid.rows(part.begin).begin, grid.rows(part.end - 1).end};
-  Executor<T> executor(algorithm, problem, tiling, switches, Executor<T>::Pass::forward, part.size());
+  Executor<T> executor(algorithm, problem, tiling, switches, Executor<T>::Pass::forward, part.size(), true);
   for (std::int64_t b = 0; b < problem.batch; ++b) {
     for (std::int64_t h = 0; h < problem.heads; ++h) {
       if (execution.only && (execution.only->batch != b || execution.only->head != h)) continue;

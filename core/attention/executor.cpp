@@ -45,13 +45,14 @@ std::int64_t padded(std::int64_t columns) {
 
 template <class T>
 Executor<T>::Executor(Algorithm algorithm, const Problem& problem, Tiling tiling, Switches switches,
-                      Pass pass, std::int64_t query_tiles)
+                      Pass pass, std::int64_t query_tiles, bool watched)
     : algorithm_(algorithm),
       problem_(problem),
       tiling_(tiling),
       switches_(switches),
       kernels_(tile_kernels<T>()),
       whole_rows_(!facts_of(algorithm).tiled),
+      watched_(watched),
       rounds_(is_narrower<T>(problem.storage)) {
   const std::int64_t br = std::min(tiling.query_rows, problem.seq);
   const bool pads = switches.fault == Fault::unmasked_padding;
@@ -95,6 +96,15 @@ std::int64_t Executor<T>::key_count(const Step& step) const {
 template <class T>
 Range Executor<T>::keys_on_chip(const Step& step) const {
   return whole_rows_ ? step.keys : Range{0, key_count(step)};
+}
+
+template <class T>
+std::int64_t Executor<T>::keys_seen(const Step& step, std::int64_t panel) const {
+  const bool masks_truly =
+      switches_.fault != Fault::finite_mask && switches_.fault != Fault::unmasked_padding;
+  if (whole_rows_ || watched_ || !masks_truly) return key_count(step);
+  const std::int64_t last = std::min(step.rows.begin + (panel + 1) * kPanelWidth<T>, step.rows.end) - 1;
+  return std::clamp<std::int64_t>(visible_keys(problem_, last) - step.keys.begin, 0, step.keys.size());
 }
 
 template <class T>
@@ -160,7 +170,7 @@ void Executor<T>::compute_scores(const Step& step) {
                       .a_step = 1,
                       .b = q_.panel(p),
                       .b_stride = kPanelWidth<T>,
-                      .rows = keys.size(),
+                      .rows = keys_seen(step, p),
                       .columns = kPanelWidth<T>,
                       .depth = problem_.head_dim,
                       .mode = Product<T>::Mode::assign,
@@ -181,7 +191,10 @@ void Executor<T>::mask_scores(const Step& step) {
       const std::int64_t limit = pads ? diagonal(problem_, row) : visible_keys(problem_, row);
       visible[q] = static_cast<T>(std::clamp<std::int64_t>(limit - step.keys.begin, 0, keys.size()));
     }
-    kernels_.mask(s_.panel(p) + keys.begin * kPanelWidth<T>, keys.size(), visible, stand_in);
+    T* s = s_.panel(p) + keys.begin * kPanelWidth<T>;
+    const std::int64_t seen = keys_seen(step, p);
+    kernels_.mask(s, seen, visible, stand_in);
+    std::fill(s + seen * kPanelWidth<T>, s + keys.size() * kPanelWidth<T>, stand_in);
   });
 }
 
@@ -223,12 +236,14 @@ void Executor<T>::online_softmax(const Step& step) {
     T* scratch = scratch_.data() + at;
     if (switches_.fault == Fault::reset_per_tile) std::fill_n(m, kPanelWidth<T>, kMinusInfinity<T>);
     std::copy_n(m, kPanelWidth<T>, m_before_.data() + at);
-    kernels_.maximum(s_.panel(p), key_count(step), m);
+    const std::int64_t seen = keys_seen(step, p);
+    kernels_.maximum(s_.panel(p), seen, m);
     for (std::int64_t q = 0; q < kPanelWidth<T>; ++q) {
       if (!switches_.subtract_max && m[q] != kMinusInfinity<T>) m[q] = 0;
       scratch[q] = reference(m[q]);
     }
-    kernels_.exponentials(s_.panel(p), key_count(step), scratch, row_sum_.data() + at, problem_.storage);
+    kernels_.exponentials(s_.panel(p), seen, scratch, row_sum_.data() + at, problem_.storage);
+    std::fill(s_.panel(p) + seen * kPanelWidth<T>, s_.panel(p) + key_count(step) * kPanelWidth<T>, T(-0.0));
   });
 }
 
@@ -284,7 +299,7 @@ void Executor<T>::accumulate(const Step& step) {
                              .b_stride = kPanelWidth<T>,
                              .rows = problem_.head_dim,
                              .columns = kPanelWidth<T>,
-                             .depth = keys.size(),
+                             .depth = keys_seen(step, p),
                              .mode = Product<T>::Mode::add};
     if (v_.finite && !switches_.accumulate_in_storage) {
       kernels_.product(product);

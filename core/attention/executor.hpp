@@ -62,9 +62,10 @@ class Executor final : public Listener, public ChipValues {
  public:
   enum class Pass { forward, backward };
 
-  /// Takes all memory that walks of up to `query_tiles` query tiles will need.
+  /// Takes all memory that walks of up to `query_tiles` query tiles will need. One that is `watched` computes
+  /// what a masked key hides as well.
   Executor(Algorithm algorithm, const Problem& problem, Tiling tiling, Switches switches, Pass pass,
-           std::int64_t query_tiles);
+           std::int64_t query_tiles, bool watched = false);
 
   /// The walk that comes is that of `head`, and begins with `first_query_tile`.
   void begin(const HeadTensors<T>& head, std::int64_t first_query_tile);
@@ -140,6 +141,9 @@ class Executor final : public Listener, public ChipValues {
   [[nodiscard]] Range keys_on_chip(const Step& step) const;
   /// The keys that the chip works on: with unmasked padding, those that fill up the tile too.
   [[nodiscard]] std::int64_t key_count(const Step& step) const;
+  /// The first of those keys that some query of the panel sees; the rest are masked, and masked keys of a
+  /// tiled algorithm take no arithmetic: −∞ and no weight stand in their place.
+  [[nodiscard]] std::int64_t keys_seen(const Step& step, std::int64_t panel) const;
   /// A whole-row block of an HBM score matrix.
   [[nodiscard]] T* score_rows(AlignedVector<T>& matrix, const Step& step);
   [[nodiscard]] T* statistic(AlignedVector<T>& all, const Step& step) {
@@ -156,6 +160,7 @@ class Executor final : public Listener, public ChipValues {
   HeadTensors<T> head_;
   const TileKernels<T>& kernels_;
   bool whole_rows_;             // S and P on the chip are row blocks, and their keys are absolute
+  bool watched_;                // what is on the chip may be read
   bool rounds_;                 // the storage type is narrower than T
   std::int64_t first_row_ = 0;  // of the walk or part
 

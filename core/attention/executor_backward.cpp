@@ -1,4 +1,6 @@
 // The operations of the backward walks, and the order in which tasks add to what they share.
+#include <algorithm>
+#include <limits>
 #include <thread>
 
 #include "core/attention/executor.hpp"
@@ -31,9 +33,10 @@ template <class T>
 void Executor<T>::probabilities(const Step& step) {
   for_panels(step, [&](std::int64_t p, std::int64_t) {
     const std::int64_t at = p * kPanelWidth<T>;
+    const std::int64_t seen = keys_seen(step, p);
     // In an empty row L is −∞, and so is every score, which has no weight whatever is subtracted.
-    kernels_.exponentials(s_.panel(p), key_count(step), lse_.data() + at, row_sum_.data() + at,
-                          NumberType::fp64);
+    kernels_.exponentials(s_.panel(p), seen, lse_.data() + at, row_sum_.data() + at, NumberType::fp64);
+    std::fill(s_.panel(p) + seen * kPanelWidth<T>, s_.panel(p) + key_count(step) * kPanelWidth<T>, T(-0.0));
     if (rounds_) {
       kernels_.round(s_.panel(p), key_count(step) * kPanelWidth<T>, p_.panel(p), problem_.storage);
     }
@@ -51,7 +54,7 @@ void Executor<T>::probability_gradient(const Step& step) {
                       .a_step = 1,
                       .b = d_o_.panel(p),
                       .b_stride = kPanelWidth<T>,
-                      .rows = keys.size(),
+                      .rows = keys_seen(step, p),
                       .columns = kPanelWidth<T>,
                       .depth = problem_.head_dim,
                       .mode = Product<T>::Mode::assign});
@@ -81,7 +84,7 @@ void Executor<T>::query_gradient(const Step& step) {
                              .b_stride = kPanelWidth<T>,
                              .rows = problem_.head_dim,
                              .columns = kPanelWidth<T>,
-                             .depth = keys.size(),
+                             .depth = keys_seen(step, p),
                              .mode = Product<T>::Mode::add_scaled,
                              .factor = static_cast<T>(problem_.score_scale())};
     if (k_.finite) {
@@ -104,7 +107,7 @@ void Executor<T>::add_key_side(KeyTile& sum, PanelTile& weights, const KeyTile& 
                              .a_step = 1,
                              .b = rows.data.data() + p * kPanelWidth<T> * rows.stride,
                              .b_stride = rows.stride,
-                             .rows = keys.size(),
+                             .rows = keys_seen(step, p),
                              .columns = sum.stride,
                              .depth = count,
                              .mode = Product<T>::Mode::add_scaled,

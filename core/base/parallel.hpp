@@ -4,25 +4,45 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <exception>
+#include <mutex>
 #include <thread>
 #include <vector>
 
 namespace flashsim {
 
-/// Calls work(worker, index) for every index in [0, count), each once, on up to `threads` threads; `worker`
-/// is a number from 0 to threads − 1, and one worker does one thing at a time. `work` doesn't throw.
+/// Does tasks 0 … count−1 on `threads` threads, of which the caller's is number 0. Each thread calls
+/// begin(thread) once, which makes what it needs and gives back what does a task: begin(thread)(task). Tasks
+/// are claimed in order, so one may wait for an earlier one, which some thread has begun. Whatever `begin`
+/// throws is thrown to the caller; doing a task may not throw.
+template <class Begin>
+void run_tasks(int threads, std::int64_t count, const Begin& begin) {
+  std::atomic<std::int64_t> next = 0;
+  std::exception_ptr failure;
+  std::mutex failure_mutex;
+  const auto take_part = [&](int thread) {
+    try {
+      auto work = begin(thread);
+      for (std::int64_t task = next++; task < count; task = next++) work(task);
+    } catch (...) {
+      const std::scoped_lock lock(failure_mutex);
+      if (!failure) failure = std::current_exception();
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    for (int thread = 1; thread < threads && thread < count; ++thread) others.emplace_back(take_part, thread);
+    take_part(0);
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+/// Calls work(thread, index) for every index in [0, count), each once, on up to `threads` threads. `work`
+/// doesn't throw.
 template <class Work>
 void for_each_index(int threads, std::int64_t count, const Work& work) {
-  std::atomic<std::int64_t> next{0};
-  const auto run = [&](int worker) {
-    for (std::int64_t index = next++; index < count; index = next++) work(worker, index);
-  };
-  const auto workers =
-      static_cast<int>(std::clamp<std::int64_t>(threads, 1, std::max<std::int64_t>(count, 1)));
-  std::vector<std::thread> others;
-  for (int worker = 1; worker < workers; ++worker) others.emplace_back(run, worker);
-  run(0);
-  for (std::thread& other : others) other.join();
+  run_tasks(threads, count,
+            [&](int thread) { return [&work, thread](std::int64_t index) { work(thread, index); }; });
 }
 
 }  // namespace flashsim

@@ -3,11 +3,9 @@
 #include <chrono>
 #include <map>
 #include <memory>
-#include <stdexcept>
 #include <thread>
 
 #include "core/account/ledger.hpp"
-#include "core/attention/tasks.hpp"
 #include "core/schedule/tile_grid.hpp"
 #include "tests/attention/backward.hpp"
 #include "tests/attention/failures.hpp"
@@ -38,41 +36,6 @@ BackwardGiven<T> drawn(const Problem& problem, std::uint64_t seed) {
   const Inputs<double> inputs = drawn_inputs(problem, random, 2);
   const Tensor4<double> d_o = drawn_output_gradient(problem, random);
   return test::stored<T>({problem, inputs}, d_o);
-}
-
-TEST_CASE("every task is done once, by a thread that has begun", "[threads]") {
-  for (const int threads : {1, 2, 7}) {
-    for (const std::int64_t count : {0, 1, 3, 100}) {
-      std::vector<std::atomic<int>> done(static_cast<std::size_t>(count));
-      std::atomic<int> begun = 0;
-      std::atomic<bool> numbered = true;
-      run_tasks(threads, count, [&](int thread) {
-        ++begun;
-        if (thread < 0 || thread >= threads) numbered = false;
-        return [&](std::int64_t task) { ++done[static_cast<std::size_t>(task)]; };
-      });
-      INFO(threads << " threads, " << count << " tasks");
-      CHECK(numbered);
-      CHECK(begun <= std::max<std::int64_t>(1, std::min<std::int64_t>(threads, count)));
-      CHECK(std::all_of(done.begin(), done.end(), [](const auto& each) { return each == 1; }));
-    }
-  }
-}
-
-TEST_CASE("what a thread throws as it begins reaches the caller", "[threads]") {
-  for (const int thrower : {0, 1, 2}) {
-    const auto run = [&] {
-      std::atomic<int> waiting = 3;
-      run_tasks(3, 30, [&](int thread) {
-        // All three have begun before one gives up.
-        --waiting;
-        while (waiting > 0) std::this_thread::yield();
-        if (thread == thrower) throw std::runtime_error("no memory");
-        return [](std::int64_t) {};
-      });
-    };
-    CHECK_THROWS_AS(run(), std::runtime_error);
-  }
 }
 
 TEST_CASE("the number of threads changes no bit forward", "[threads]") {

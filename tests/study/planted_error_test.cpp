@@ -202,6 +202,7 @@ Names figures_of_step(const Step& step) {
       names.insert("flops.exponentials");
       break;
     case finish: names.insert("flops.normalise"); break;
+    default: FAIL("a step that no forward walk has: " << operation);
   }
   add("sram", operation, ".read_bytes");
   add("sram", operation, ".write_bytes");

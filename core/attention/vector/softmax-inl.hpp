@@ -38,19 +38,27 @@ struct ExponentRange<double> {
 };
 
 /// exp(x) for any x. A score of −∞ gives no weight (−0) even where x is NaN, as in a row whose L is NaN.
+/// Lanes where exp is known come in as 0, because what Highway makes of them may be subnormal, which costs
+/// some machines a hundred cycles.
+template <class D, class V = hn::Vec<D>, class T = hn::TFromD<D>>
+HWY_NOINLINE V UnusualWeightOf(D d, V x, V score) {
+  using Range = ExponentRange<T>;
+  constexpr T kInfinity = std::numeric_limits<T>::infinity();
+  const auto vanishes = hn::Lt(x, hn::Set(d, Range::kLeast));
+  const auto overflows = hn::Gt(x, hn::Set(d, Range::kMost));
+  V y = hn::Exp(d, hn::IfThenZeroElse(hn::Or(hn::Or(vanishes, overflows), hn::IsNaN(x)), x));
+  y = hn::IfThenElse(overflows, hn::Set(d, kInfinity), y);
+  y = hn::IfThenElse(vanishes, hn::Zero(d), y);
+  y = hn::IfThenElse(hn::IsNaN(x), x, y);
+  return hn::IfThenElse(hn::Eq(score, hn::Set(d, -kInfinity)), hn::Set(d, T(-0.0)), y);
+}
+
 template <class D, class V = hn::Vec<D>, class T = hn::TFromD<D>>
 HWY_INLINE V WeightOf(D d, V x, V score) {
   using Range = ExponentRange<T>;
-  V y = hn::Exp(d, x);
   const auto usual = hn::And(hn::Ge(x, hn::Set(d, Range::kLeast)), hn::Le(x, hn::Set(d, Range::kMost)));
-  if (HWY_UNLIKELY(!hn::AllTrue(d, usual))) {
-    constexpr T kInfinity = std::numeric_limits<T>::infinity();
-    y = hn::IfThenElse(hn::Gt(x, hn::Set(d, Range::kMost)), hn::Set(d, kInfinity), y);
-    y = hn::IfThenElse(hn::Lt(x, hn::Set(d, Range::kLeast)), hn::Zero(d), y);
-    y = hn::IfThenElse(hn::IsNaN(x), x, y);
-    y = hn::IfThenElse(hn::Eq(score, hn::Set(d, -kInfinity)), hn::Set(d, T(-0.0)), y);
-  }
-  return y;
+  if (HWY_UNLIKELY(!hn::AllTrue(d, usual))) return UnusualWeightOf(d, x, score);
+  return hn::Exp(d, x);
 }
 
 template <class T>
