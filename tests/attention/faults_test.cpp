@@ -78,7 +78,7 @@ TEST_CASE("each fault of the online softmax gives its own wrong result") {
       CHECK(unlike_in_both(tiled({{1, 1}, {4, 1}, {128, 1}}), given, {last.o}, {last.lse}, each.switches) ==
             "");
       // One tile has nothing to rescale.
-      const Row& right = fault_rows()[0].rows[2];
+      const Row right = fault_rows()[0].rows[2];
       CHECK(unlike_in_both(tiled({{1, 3}, {1, 128}}), given, {right.o}, {right.lse}, each.switches) == "");
     }
   }
