@@ -22,6 +22,7 @@ constexpr const char* kExamples =
     "Examples:\n"
     "  flashsim --seq 8192 --algo flash\n"
     "  flashsim compare --model llama-3-8b --seq 32768 --gpu h100\n"
+    "  flashsim run --seq 1024 --heads 4\n"
     "  flashsim replay three-token\n"
     "  flashsim --algo standard --format json --out traffic.json";
 
@@ -45,6 +46,7 @@ CLI::Option* add_switch(CLI::App& app, const std::string& name, bool& value, con
 struct CommandLine {
   AccountOptions account;
   ReplayOptions replay;
+  RunOptions run;
   OutputOptions output;
   std::optional<std::string> format, file;
   bool causal = false;
@@ -57,19 +59,19 @@ void add_output_options(CLI::App& app, CommandLine& line) {
   add_text(app, "--out", line.file, "write to this file, whole or not at all")->group("Output");
 }
 
-/// The options of the problem and the machine; `chooses` adds --algo.
-void add_account_options(CLI::App& app, CommandLine& line, bool chooses) {
+constexpr const char* kAlgorithmHelp = "standard, eager, flash1, flash2 or flash (default flash2)";
+constexpr const char* kInputHelp = "repeat the run of a JSON result; other options lie over it";
+
+/// The options of the problem, the tiles and the machine. `types` are those that --dtype can have.
+void add_problem_options(CLI::App& app, CommandLine& line, const std::string& types) {
   AccountOptions& o = line.account;
-  if (chooses)
-    add_text(app, "--algo", o.algo, "standard, eager, flash1, flash2 or flash (default flash2)")
-        ->group("What");
   add_text(app, "--seq", o.seq, "N, query length (default 8192)")->group("What");
   add_text(app, "--kv-seq", o.kv_seq, "Nkv, key/value length (default: as --seq)")->group("What");
   add_text(app, "--batch", o.batch, "B (default 1)")->group("What");
   add_text(app, "--heads", o.heads, "H, query heads (default 32)")->group("What");
   add_text(app, "--kv-heads", o.kv_heads, "Hkv, key/value heads (default: as --heads)")->group("What");
   add_text(app, "--head-dim", o.head_dim, "d (default 128)")->group("What");
-  add_text(app, "--dtype", o.dtype, "storage: fp8, fp16, bf16, fp32 or fp64 (default fp16)")->group("What");
+  add_text(app, "--dtype", o.dtype, "storage: " + types)->group("What");
   add_switch(app, "--causal", line.causal, "mask the keys after each query (the default)")->group("What");
   add_switch(app, "--no-causal", line.no_causal, "every query sees every key")->group("What");
   add_text(app, "--causal-alignment", o.alignment,
@@ -82,11 +84,47 @@ void add_account_options(CLI::App& app, CommandLine& line, bool chooses) {
   add_text(app, "--tile-k", o.tile_k, "Bc, rows of a key/value tile (default: chosen)")->group("How");
   add_text(app, "--sram", o.sram, "shared memory of a block in place of the GPU's: 192KiB")->group("How");
   add_text(app, "--gpu", o.gpu, "a name (flashsim list machines) or a file (default a100)")->group("Where");
+}
+
+/// The options of an account; `chooses` adds --algo.
+void add_account_options(CLI::App& app, CommandLine& line, bool chooses) {
+  AccountOptions& o = line.account;
+  if (chooses) add_text(app, "--algo", o.algo, kAlgorithmHelp)->group("What");
+  add_problem_options(app, line, "fp8, fp16, bf16, fp32 or fp64 (default fp16)");
   add_switch(app, "--count", o.count, "walk and count however long it takes")->group("Output");
   add_switch(app, "--explain", o.explain, "each figure's formula, and the numbers put into it")
       ->group("Output");
-  add_text(app, "--input", o.input, "repeat the run of a JSON result; other options lie over it")
+  add_text(app, "--input", o.input, kInputHelp)->group("Output");
+  add_output_options(app, line);
+}
+
+void add_run_options(CLI::App& app, CommandLine& line) {
+  RunOptions& o = line.run;
+  app.add_option("scenario", o.scenario, "tensors of a scenario: a name (flashsim list scenarios) or a file");
+  add_text(app, "--algo", line.account.algo, kAlgorithmHelp)->group("What");
+  add_problem_options(app, line, "fp16, bf16, fp32 or fp64 (default: as --compute)");
+  add_switch(app, "--backward", o.backward, "the gradients too (standard and flash2)")->group("What");
+  add_text(app, "--scale", o.scale, "factor on Q Kᵀ (default 1/√d)")->group("What");
+  add_text(app, "--q", o.q, "queries from an .npy file: [B, H, N, d], [H, N, d] or [N, d]")->group("Tensors");
+  add_text(app, "--k", o.k, "keys from an .npy file")->group("Tensors");
+  add_text(app, "--v", o.v, "values from an .npy file")->group("Tensors");
+  add_text(app, "--do", o.d_o, "the output's gradient from an .npy file")->group("Tensors");
+  add_text(app, "--seed", o.seed, "of what is drawn (default 0)")->group("Tensors");
+  add_text(app, "--magnitude", o.magnitude,
+           "draw numbers smaller than this (default 1); of a scenario: multiply every score by it")
+      ->group("Tensors");
+  add_text(app, "--save", o.save, "write o.npy, lse.npy and the gradients into this folder")->group("Output");
+  add_text(app, "--compute", o.compute, "f32 or f64 (default f32, or as the tensors are)")->group("How");
+  add_text(app, "--threads", o.threads, "1 to 1024 (default: the processor's)")->group("How");
+  add_switch(app, "--no-rescale", o.no_rescale, "r = 1")->group("Break it");
+  add_switch(app, "--no-subtract-max", o.no_subtract_max, "p = exp(s)")->group("Break it");
+  add_text(app, "--fault", o.fault, "a fault of real kernels (flashsim list faults)")->group("Break it");
+  add_text(app, "--accumulate", o.accumulate,
+           "compute or storage: the type that sums are rounded to (default compute)")
+      ->group("Break it");
+  add_switch(app, "--explain", line.account.explain, "derive the tolerances, with the numbers put in")
       ->group("Output");
+  add_text(app, "--input", line.account.input, kInputHelp)->group("Output");
   add_output_options(app, line);
 }
 
@@ -102,8 +140,7 @@ void add_replay_options(CLI::App& app, CommandLine& line) {
   add_switch(app, "--no-rescale", o.no_rescale, "break it: r = 1")->group("How");
   add_switch(app, "--no-subtract-max", o.no_subtract_max, "break it: p = exp(s)")->group("How");
   add_switch(app, "--step", o.step, "wait for a key after each page")->group("Output");
-  add_text(app, "--input", o.input, "repeat the run of a JSON result; other options lie over it")
-      ->group("Output");
+  add_text(app, "--input", o.input, kInputHelp)->group("Output");
   add_output_options(app, line);
 }
 
@@ -141,6 +178,7 @@ Result<int> dispatch(const CLI::App& app, CommandLine& line) {
   const auto chosen = app.get_subcommands();
   const std::string command = chosen.empty() ? "" : chosen.front()->get_name();
   if (command == "compare") return compare_command(line.account, line.output);
+  if (command == "run") return run_command(line.account, line.run, line.output);
   if (command == "replay") return replay_command(line.replay, line.output);
   if (command == "list") return list_command(line.section, line.output);
   return account_command(line.account, line.output);
@@ -175,11 +213,14 @@ int run_command_line(int argc, char** argv) {
   add_account_options(*compare, line, false);
   CLI::App* replay = app.add_subcommand("replay", "a scenario step by step");
   add_replay_options(*replay, line);
-  CLI::App* list = app.add_subcommand("list", "algorithms, machines, models, scenarios, switches, devices");
+  CLI::App* run = app.add_subcommand("run", "execute on the CPU, and hold the result against the truth");
+  add_run_options(*run, line);
+  CLI::App* list =
+      app.add_subcommand("list", "algorithms, machines, models, scenarios, switches, faults, devices");
   list->add_option("section", line.section, "one of these alone");
   add_output_options(*list, line);
   std::vector<std::string> commands;
-  for (CLI::App* sub : {compare, replay, list}) {
+  for (CLI::App* sub : {compare, run, replay, list}) {
     sub->allow_extras();
     commands.push_back(sub->get_name());
   }

@@ -2,39 +2,13 @@
 
 #include <fmt/format.h>
 
+#include "app/option_parser.hpp"
 #include "core/base/file.hpp"
 #include "core/base/parse.hpp"
 #include "core/problem/model.hpp"
 
 namespace flashsim {
-namespace {
-
-/// Parses options one after another and keeps the first error.
-class OptionParser {
- public:
-  template <class T, class Parse>
-  void parse(const std::optional<std::string>& text, std::optional<T>& value, Parse parser) {
-    if (!text || error_) return;
-    Result<T> parsed = parser(*text);
-    if (parsed) {
-      value = *parsed;
-    } else {
-      error_ = parsed.error();
-    }
-  }
-  void dimension(const char* name, const std::optional<std::string>& text,
-                 std::optional<std::int64_t>& value) {
-    parse(text, value, [&](const std::string& given) { return parse_dimension(name, given); });
-  }
-  [[nodiscard]] const Outcome& error() const { return error_; }
-
- private:
-  Outcome error_;
-};
-
-}  // namespace
-
-Result<AccountRequest> request_of(const AccountOptions& options) {
+Result<AccountRequest> given_request(const AccountOptions& options) {
   AccountRequest request;
   OptionParser parser;
   parser.parse(options.algo, request.algorithm, algorithm_named);
@@ -65,12 +39,23 @@ Result<AccountRequest> request_of(const AccountOptions& options) {
     request.head_dim = request.head_dim.value_or(model->head_dim);
     request.kv_heads = request.kv_heads.value_or(*request.heads);
   }
-  if (!options.input) return request;
+  return request;
+}
+
+Result<AccountRequest> request_of(const AccountOptions& options) {
+  auto request = given_request(options);
+  if (!request || !options.input) return request;
   const auto text = read_file(*options.input);
   if (!text) return text.error();
   const auto under = read_request(*text, fmt::format("'{}'", *options.input));
   if (!under) return under.error();
-  return laid_over(request, *under);
+  return laid_over(*request, *under);
+}
+
+Result<NumberType> compute_type_named(const std::string& name) {
+  if (name == "f32" || name == "fp32") return NumberType::fp32;
+  if (name == "f64" || name == "fp64") return NumberType::fp64;
+  return Error{fmt::format("--compute must be f32 or f64, not '{}'", name), ""};
 }
 
 }  // namespace flashsim

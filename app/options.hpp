@@ -18,7 +18,13 @@ struct AccountOptions {
   bool explain = false;
 };
 
-/// The request that the options make, laid over that of --input. Errors: each value that can't be.
+/// The request that the options make, without --input. Errors: each value that can't be.
+Result<AccountRequest> given_request(const AccountOptions& options);
+
+/// The same, laid over the account of --input.
 Result<AccountRequest> request_of(const AccountOptions& options);
+
+/// The type that --compute names.
+Result<NumberType> compute_type_named(const std::string& name);
 
 }  // namespace flashsim

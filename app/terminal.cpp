@@ -5,9 +5,12 @@
 #include <cstring>
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
+
+#include "core/base/quantity_text.hpp"
 
 namespace flashsim {
 namespace {
@@ -18,6 +21,28 @@ double now_seconds() {
 
 constexpr double kQuietSeconds = 0.5;
 constexpr double kRedrawSeconds = 0.1;
+
+constexpr const char* kClearLine = "\r\x1b[K";
+
+/// Takes the line away, then lets the signal do what it would have done.
+void clear_line_and_end(int signal) {
+  const ssize_t ignored = ::write(STDERR_FILENO, kClearLine, std::strlen(kClearLine));
+  (void)ignored;
+  ::raise(signal);  // the handler is gone already (SA_RESETHAND), and the signal comes when this returns
+}
+
+void clear_line_on_interrupt(bool on) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    struct sigaction now {};
+    struct sigaction wanted {};
+    wanted.sa_handler = on ? clear_line_and_end : SIG_DFL;
+    wanted.sa_flags = on ? static_cast<int>(SA_RESETHAND) : 0;
+    // Who ignores it, as nohup does, goes on ignoring it.
+    if (::sigaction(signal, nullptr, &now) == 0 && now.sa_handler != SIG_IGN) {
+      ::sigaction(signal, &wanted, nullptr);
+    }
+  }
+}
 
 /// Keys without Enter, echo or signals, for as long as it lives: an interrupt is a key as well, so that the
 /// terminal is never left as it is here.
@@ -57,11 +82,17 @@ bool colour_wanted() {
   return is_terminal(stdout) && !refused && !dumb;
 }
 
-ProgressLine::ProgressLine(std::string what)
-    : what_(std::move(what)), enabled_(is_terminal(stderr)), started_(now_seconds()) {}
+ProgressLine::ProgressLine(std::string what, double amount, std::string unit)
+    : what_(std::move(what)),
+      amount_(amount),
+      unit_(std::move(unit)),
+      enabled_(is_terminal(stderr)),
+      started_(now_seconds()) {}
 
 ProgressLine::~ProgressLine() {
-  if (shown_) std::fputs("\r\x1b[K", stderr);
+  if (!shown_) return;
+  std::fputs(kClearLine, stderr);
+  clear_line_on_interrupt(false);
 }
 
 void ProgressLine::show(double done) {
@@ -69,10 +100,20 @@ void ProgressLine::show(double done) {
   const double elapsed = now - started_;
   if (!enabled_ || elapsed < kQuietSeconds || now - last_ < kRedrawSeconds) return;
   last_ = now;
-  shown_ = true;
   const double left = done > 0 ? elapsed / done - elapsed : 0;
-  const std::string line = fmt::format("\r{} {:3.0f} %   {:.0f} s left\x1b[K", what_, 100 * done, left);
-  std::fputs(line.c_str(), stderr);
+  const std::string rate =
+      amount_ > 0 ? fmt::format("   {} {}", three_digits(done * amount_ / elapsed), unit_) : "";
+  draw(fmt::format("{} {:3.0f} %{}   {:.0f} s left", what_, 100 * done, rate, left));
+}
+
+void ProgressLine::announce() {
+  if (enabled_) draw(what_ + " …");
+}
+
+void ProgressLine::draw(const std::string& line) {
+  if (!shown_) clear_line_on_interrupt(true);
+  shown_ = true;
+  std::fputs(fmt::format("\r{}\x1b[K", line).c_str(), stderr);
   std::fflush(stderr);
 }
 

@@ -14,18 +14,27 @@ bool is_terminal(std::FILE* stream);
 /// The columns of the terminal that standard output is; 0 where it is none.
 std::size_t terminal_width();
 
-/// A line on standard error that shows how far a long piece of work is; nothing where that isn't a
-/// terminal, and nothing in the first half second.
+/// A line on standard error that shows how far a long piece of work is, at which rate, and the time left;
+/// nothing where that isn't a terminal, and nothing in the first half second. An interrupt takes the line
+/// away before the process ends.
 class ProgressLine {
  public:
-  explicit ProgressLine(std::string what);
+  /// `what` is being done; of the whole there is `amount` of `unit`, if a rate is to be shown.
+  explicit ProgressLine(std::string what, double amount = 0, std::string unit = "");
   ~ProgressLine();
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
+  /// So much is done, from 0 to 1.
   void show(double done);
+  /// Says what is being done, at once, where nobody can tell how far it is.
+  void announce();
 
  private:
+  void draw(const std::string& line);
+
   std::string what_;
+  double amount_;
+  std::string unit_;
   bool enabled_;
   bool shown_ = false;
   double started_;

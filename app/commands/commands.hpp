@@ -23,9 +23,19 @@ struct ReplayOptions {
   bool step = false;
 };
 
+struct RunOptions {
+  std::string scenario;
+  std::optional<std::string> q, k, v, d_o, seed, magnitude, scale, compute, accumulate, fault, threads, save;
+  bool backward = false;
+  bool no_rescale = false;
+  bool no_subtract_max = false;
+};
+
 Result<int> account_command(const AccountOptions& options, const OutputOptions& output);
 Result<int> compare_command(const AccountOptions& options, const OutputOptions& output);
 Result<int> replay_command(const ReplayOptions& options, const OutputOptions& output);
+Result<int> run_command(const AccountOptions& account, const RunOptions& options,
+                        const OutputOptions& output);
 Result<int> list_command(const std::string& section, const OutputOptions& output);
 
 }  // namespace flashsim

@@ -5,22 +5,16 @@
 #include <nlohmann/json.hpp>
 
 #include "app/commands/commands.hpp"
+#include "app/option_parser.hpp"
 #include "app/render/text.hpp"
 #include "app/terminal.hpp"
 #include "app/views/replay_view.hpp"
 #include "core/base/file.hpp"
-#include "core/base/parse.hpp"
 #include "core/study/replay.hpp"
 #include "core/study/report_json.hpp"
 
 namespace flashsim {
 namespace {
-
-Result<NumberType> compute_type_named(const std::string& name) {
-  if (name == "f32" || name == "fp32") return NumberType::fp32;
-  if (name == "f64" || name == "fp64") return NumberType::fp64;
-  return Error{fmt::format("--compute must be f32 or f64, not '{}'", name), ""};
-}
 
 Result<ReplayRequest> request_of(const ReplayOptions& options) {
   ReplayRequest request{.scenario = options.scenario,
@@ -35,28 +29,13 @@ Result<ReplayRequest> request_of(const ReplayOptions& options) {
     }
     request.algorithm = *algorithm;
   }
-  if (options.row) {
-    const auto row = parse_whole("--row", *options.row, 0, kLargestDimension);
-    if (!row) return row.error();
-    request.row = *row;
-  }
-  for (const auto& [name, text, value] : {std::tuple{"--tile-q", &options.tile_q, &request.tiles.query_rows},
-                                          std::tuple{"--tile-k", &options.tile_k, &request.tiles.key_rows}}) {
-    if (!*text) continue;
-    const auto rows = parse_dimension(name, **text);
-    if (!rows) return rows.error();
-    *value = *rows;
-  }
-  if (options.magnitude) {
-    const auto magnitude = parse_finite("--magnitude", *options.magnitude);
-    if (!magnitude) return magnitude.error();
-    request.magnitude = *magnitude;
-  }
-  if (options.compute) {
-    const auto type = compute_type_named(*options.compute);
-    if (!type) return type.error();
-    request.compute = *type;
-  }
+  OptionParser parser;
+  parser.whole("--row", options.row, 0, kLargestDimension, request.row);
+  parser.dimension("--tile-q", options.tile_q, request.tiles.query_rows);
+  parser.dimension("--tile-k", options.tile_k, request.tiles.key_rows);
+  parser.finite("--magnitude", options.magnitude, request.magnitude);
+  parser.parse(options.compute, request.compute, compute_type_named);
+  if (parser.error()) return *parser.error();
   return request;
 }
 

@@ -57,7 +57,8 @@ class MarkdownRenderer {
   void set(const FactsBlock& block) {
     if (!block.heading.empty()) out_ += fmt::format("**{}**\n\n", block.heading);
     for (const Fact& fact : block.facts) {
-      out_ += fmt::format("- {}: {}{}\n", fact.label, fact.value, fact.note.empty() ? "" : " — " + fact.note);
+      const bool both = !fact.value.empty() && !fact.note.empty();
+      out_ += fmt::format("- {}: {}{}{}\n", fact.label, fact.value, both ? " — " : "", fact.note);
     }
   }
 

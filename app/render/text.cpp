@@ -119,10 +119,13 @@ class TextRenderer {
         out_ += fact.value + "\n";
         continue;
       }
-      std::string before = padded(fact.value, value, false) + std::string(kGap, ' ');
-      for (const std::string& line : broken(fact.note, indent)) {
+      // Without a value the note stands in its place.
+      const std::size_t behind = fact.value.empty() ? 2 + label + kGap : indent;
+      std::string before =
+          fact.value.empty() ? "" : padded(fact.value, value, false) + std::string(kGap, ' ');
+      for (const std::string& line : broken(fact.note, behind)) {
         out_ += before + dim(line) + "\n";
-        before = std::string(indent, ' ');
+        before = std::string(behind, ' ');
       }
     }
   }

@@ -5,37 +5,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "app/views/traffic_view.hpp"
 #include "core/base/quantity_text.hpp"
 
 namespace flashsim {
 namespace {
-
-const std::string kNothing = "–";
-
-std::string size_or_dash(Bytes size) { return size == Bytes() ? kNothing : size_text(size); }
-
-/// "L" is told by name where a newcomer first meets it.
-std::string label_of(const TensorLine& line) {
-  switch (line.operand) {
-    case Operand::L: return line.name + "  logsumexp";
-    case Operand::m: return line.name + "  row maximum";
-    case Operand::l: return line.name + "  row sum";
-    default: return line.name;
-  }
-}
-
-TableBlock traffic_table(const AccountReport& r) {
-  TableBlock table{.heading = "HBM traffic", .columns = {"read", "written", "total", "crossings"}};
-  for (const TensorLine& line : tensor_lines(r)) {
-    table.rows.push_back(
-        {label_of(line), size_or_dash(line.flow.read), size_or_dash(line.flow.written),
-         size_text(line.flow.total()),
-         line.crossings < 0.1 ? three_digits(line.crossings) : fmt::format("{:.1f}", line.crossings)});
-  }
-  const Flow total = r.tally().hbm_total();
-  table.total = {"total", size_text(total.read), size_text(total.written), size_text(total.total()), ""};
-  return table;
-}
 
 std::string alive_text(const std::vector<Alive>& alive, const Problem& problem) {
   std::vector<std::string> parts;
@@ -65,10 +39,6 @@ FactsBlock memory_facts(const AccountReport& r) {
          fmt::format("{} × {} = {} entries", p.seq, p.kv_seq, grouped(score_matrix_entries(p).value()))});
   }
   return block;
-}
-
-std::string flops_text(Flops flops) {
-  return decimal_text(flops.value()) + (flops.value() < 1000 ? " FLOP" : "FLOP");
 }
 
 /// What binds, by the roofline: executed FLOPs over HBM bytes against the machine's balance.
@@ -165,7 +135,7 @@ BarsBlock standard_bars(const AccountReport& r) {
 FactsBlock score_matrix_facts(const AccountReport& r) {
   Bytes matrix;
   Bytes rest;
-  for (const TensorLine& line : tensor_lines(r)) {
+  for (const TensorLine& line : tensor_lines(r.tally(), r.problem)) {
     const bool scores = line.operand == Operand::S || line.operand == Operand::P;
     (scores ? matrix : rest) += line.flow.total();
   }
@@ -200,12 +170,15 @@ void add_explanations(const AccountReport& r, Document& document) {
 
 }  // namespace
 
-std::string problem_text(const Problem& problem) {
-  std::string text = fmt::format("{} · {} · {}", shape_text(problem), name_of(problem.storage),
-                                 problem.causal ? "causal" : "not causal");
+std::string mask_text(const Problem& problem) {
+  std::string text = problem.causal ? "causal" : "not causal";
   if (problem.causal && problem.seq != problem.kv_seq)
     text += fmt::format(" ({})", name_of(problem.alignment));
   return text;
+}
+
+std::string problem_text(const Problem& problem) {
+  return fmt::format("{} · {} · {}", shape_text(problem), name_of(problem.storage), mask_text(problem));
 }
 
 VerdictLine check_line(const AccountReport& r) {
@@ -214,13 +187,7 @@ VerdictLine check_line(const AccountReport& r) {
     return {Tone::neutral,
             fmt::format("predicted, not counted: the walk has {} steps a head; --count counts them", steps)};
   }
-  if (r.discrepancies.empty()) {
-    return {Tone::good, fmt::format("predicted = counted, to the byte, over {} steps a head", steps)};
-  }
-  const Discrepancy& first = r.discrepancies.front();
-  return {Tone::bad, fmt::format("predicted ≠ counted on {} figures, first {}: predicted {}, counted {}",
-                                 r.discrepancies.size(), first.figure, grouped(first.predicted.value()),
-                                 grouped(first.counted.value()))};
+  return check_line(r.discrepancies, fmt::format("{} steps a head", steps));
 }
 
 Document account_document(const AccountReport& report, bool explain) {
@@ -229,7 +196,7 @@ Document account_document(const AccountReport& report, bool explain) {
   document.emplace_back(Title{
       fmt::format("{} forward", facts_of(r.algorithm).title),
       fmt::format("{} · tiles {} · {}", problem_text(r.problem), tiling_text(r.tiling), r.machine.title)});
-  document.emplace_back(traffic_table(r));
+  document.emplace_back(traffic_table("HBM traffic", r.tally(), r.problem));
   if (!facts_of(r.algorithm).tiled) document.emplace_back(score_matrix_facts(r));
   document.emplace_back(check_line(r));
   document.emplace_back(memory_facts(r));
@@ -249,8 +216,7 @@ CsvTable account_csv(const AccountReport& report, bool explain) {
     table.rows.push_back({section, item, quantity, fmt::format("{}", value)});
   };
   const auto add_flow = [&](const std::string& section, const std::string& item, Flow flow) {
-    add(section, item, "read_bytes", flow.read.value());
-    add(section, item, "write_bytes", flow.written.value());
+    add_flow_rows(table, section, item, flow);
   };
   const Problem& p = r.problem;
   const Tally& tally = r.tally();
@@ -271,12 +237,7 @@ CsvTable account_csv(const AccountReport& report, bool explain) {
   add("input", "", "tile_k", r.tiling.key_rows);
   add("input", "", "sram_bytes", r.shared_memory.value());
   add("input", "", "gpu", r.gpu);
-  for (const TensorLine& line : tensor_lines(r)) {
-    add_flow("hbm", line.name, line.flow);
-    add("hbm", line.name, "crossings", line.crossings);
-  }
-  add_flow("hbm", "total", tally.hbm_total());
-  add("hbm", "total", "total_bytes", r.hbm_bytes().value());
+  add_traffic_rows(table, "hbm", tally, p);
   add_flow("sm", "total", tally.sm_total());
   for (const Operation operation : kOperations) {
     const Flow flow = tally.sram_of(operation);

@@ -9,6 +9,9 @@
 
 namespace flashsim {
 
+/// "causal", with the alignment where it matters, or "not causal".
+std::string mask_text(const Problem& problem);
+
 /// "B 1 · H 32 · N 8192 · d 128 · fp16 · causal"
 std::string problem_text(const Problem& problem);
 

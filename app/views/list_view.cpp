@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "core/attention/switches.hpp"
 #include "core/base/nearest.hpp"
 #include "core/base/quantity_text.hpp"
 #include "core/problem/algorithm.hpp"
@@ -21,8 +22,8 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr const char* kSchema = "flashsim.list/1";
-const std::vector<std::string> kSections{"algorithms", "machines", "models",
-                                         "scenarios",  "switches", "devices"};
+const std::vector<std::string> kSections{"algorithms", "machines", "models", "scenarios",
+                                         "switches",   "faults",   "devices"};
 
 std::string rate_text(std::optional<double> rate) { return rate ? three_digits(*rate / 1e12) : "–"; }
 
@@ -78,6 +79,16 @@ ordered_json section_json(const std::string& section) {
     list.push_back({{"name", "--no-rescale"},
                     {"title", "r = 1"},
                     {"summary", "old tiles keep their old reference: wrong wherever the maximum rises"}});
+    list.push_back({{"name", "--accumulate storage"},
+                    {"title", "sums in the storage type"},
+                    {"summary", "run alone: l and O are rounded to the storage type at every addition"}});
+  } else if (section == "faults") {
+    for (const FaultFacts& fault : kFaults) {
+      list.push_back({{"name", fault.name},
+                      {"summary", fault.summary},
+                      {"why", fault.why},
+                      {"tiled_only", fault.tiled}});
+    }
   } else if (section == "devices") {
     for (const CudaDevice& d : cuda_devices().devices) {
       list.push_back({{"name", d.name},
@@ -145,8 +156,18 @@ Block scenarios_block() {
 }
 
 Block switches_block() {
-  TableBlock table{.heading = "Switches (flashsim replay)", .columns = {"", ""}, .left = {1, 2}};
+  TableBlock table{
+      .heading = "Switches (flashsim run, flashsim replay)", .columns = {"", ""}, .left = {1, 2}};
   for (const auto& s : section_json("switches")) table.rows.push_back({s["name"], s["title"], s["summary"]});
+  return table;
+}
+
+Block faults_block() {
+  TableBlock table{.heading = "Faults (run --fault)", .columns = {"", "of"}, .left = {1, 2}};
+  for (const FaultFacts& fault : kFaults) {
+    table.rows.push_back({std::string(fault.name), std::string(fault.summary),
+                          fault.tiled ? "tiled algorithms" : "every algorithm"});
+  }
   return table;
 }
 
@@ -169,6 +190,7 @@ Block section_block(const std::string& section) {
   if (section == "models") return models_block();
   if (section == "scenarios") return scenarios_block();
   if (section == "switches") return switches_block();
+  if (section == "faults") return faults_block();
   return devices_block();
 }
 

@@ -1,6 +1,8 @@
 // The ledger: a listener that counts what a walk moves and computes.
 #pragma once
 
+#include <span>
+
 #include "core/account/tally.hpp"
 #include "core/problem/problem.hpp"
 #include "core/schedule/walk.hpp"
@@ -16,8 +18,8 @@ class Ledger : public Listener {
   void allocate(Operand operand) override;
   void release(Operand operand) override;
 
-  /// What the head that was walked adds up to.
-  [[nodiscard]] const Tally& one_head() const { return tally_; }
+  /// What was walked adds up to this: one head, or what an execution told this ledger of all of them.
+  [[nodiscard]] const Tally& walked() const { return tally_; }
   /// The same for all B·H heads, which walk alike.
   [[nodiscard]] Tally all_heads() const;
 
@@ -30,5 +32,10 @@ class Ledger : public Listener {
   Tally tally_;
   Bytes alive_;
 };
+
+/// What the ledgers of one execution add up to, which followed every head between them, each step once. Steps
+/// are those of all heads, and the launches of a kernel for its heads are one. No peak: what is alive at once
+/// is no sum over steps.
+Tally added_up(std::span<const Ledger> ledgers);
 
 }  // namespace flashsim

@@ -31,7 +31,8 @@ class Judge {
     if (got == truth) return 0;
     if (std::isinf(got) && std::isfinite(truth) && std::signbit(got) == std::signbit(truth)) {
       const double short_of = std::max(0.0, overflow_ - std::fabs(truth));
-      return short_of <= tolerance_ ? short_of : kInfinity;
+      if (short_of > tolerance_) return kInfinity;
+      return short_of;
     }
     return std::fabs(got - truth);
   }
@@ -68,7 +69,8 @@ Comparison compare(const Tensor4<T>& result, const RowSample& sample, const Tens
   comparison.rows = static_cast<std::int64_t>(sample.rows.size());
   comparison.elements = comparison.rows * columns;
   const double* expected = truth.data().data();
-  for (const RowPlace& place : sample.rows) {
+  for (std::size_t k = 0; k < sample.rows.size(); ++k) {
+    const RowPlace& place = sample.rows[k];
     const T* row = result.matrix(place.batch, place.head).row(place.row);
     bool row_is_wrong = false;
     for (std::int64_t x = 0; x < columns; ++x, ++expected) {
@@ -84,8 +86,9 @@ Comparison compare(const Tensor4<T>& result, const RowSample& sample, const Tens
       ++comparison.wrong_elements;
       row_is_wrong = true;
     }
-    comparison.wrong_rows += row_is_wrong ? 1 : 0;
+    if (row_is_wrong) comparison.wrong.push_back(static_cast<std::int64_t>(k));
   }
+  comparison.wrong_rows = static_cast<std::int64_t>(comparison.wrong.size());
   return comparison;
 }
 

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "core/attention/row_sample.hpp"
 #include "core/base/number_types.hpp"
@@ -40,6 +41,7 @@ struct Comparison {
   double tolerance = 0;  ///< what an element may be off by
   std::int64_t elements = 0, wrong_elements = 0;
   std::int64_t rows = 0, wrong_rows = 0;
+  std::vector<std::int64_t> wrong;     ///< the wrong rows: their places in the sample, ascending
   std::optional<Element> first_wrong;  ///< in order of batch, head, row and column
 
   [[nodiscard]] bool agrees() const { return wrong_elements == 0; }

@@ -42,10 +42,9 @@ class CompensatedSums {
   /// Adds factor · row[x] to sum x.
   template <class T>
   void add(double factor, const T* row) {
-    double* sum = sum_.data();
-    double* lost = lost_.data();
+    double* __restrict sum = sum_.data();
+    double* __restrict lost = lost_.data();
     const std::size_t d = sum_.size();
-#pragma GCC ivdep
     for (std::size_t x = 0; x < d; ++x) {
       const double value = factor * static_cast<double>(row[x]);
       const double before = sum[x];
@@ -73,9 +72,8 @@ class SumsOfSizes {
   /// Adds |factor · row[x]| to sum x.
   template <class T>
   void add(double factor, const T* row) {
-    double* sum = sum_.data();
+    double* __restrict sum = sum_.data();
     const std::size_t d = sum_.size();
-#pragma GCC ivdep
     for (std::size_t x = 0; x < d; ++x) sum[x] += std::fabs(factor * static_cast<double>(row[x]));
   }
   [[nodiscard]] const std::vector<double>& values() const { return sum_; }

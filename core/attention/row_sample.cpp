@@ -73,7 +73,8 @@ std::vector<RowPlace> outer_kv_heads(const Problem& problem) {
 /// The last keys, as many as the rows that see them can be afforded; rows and keys cost alike.
 RowSample last_keys(const Problem& problem, double products) {
   std::vector<RowPlace> heads = outer_kv_heads(problem);
-  const auto group = static_cast<double>(problem.heads / problem.kv_heads);
+  const std::int64_t heads_a_group = problem.heads / problem.kv_heads;
+  const auto group = static_cast<double>(heads_a_group);
   for (; !heads.empty(); heads.pop_back()) {
     const double most = products / (2 * group * static_cast<double>(heads.size()));
     std::int64_t first_row = problem.seq;
@@ -97,7 +98,8 @@ RowSample last_keys(const Problem& problem, double products) {
 
 /// Some keys of the first key/value head, all of whose queries are needed.
 RowSample spread_keys(const Problem& problem, double products) {
-  const auto group = static_cast<double>(problem.heads / problem.kv_heads);
+  const std::int64_t heads_a_group = problem.heads / problem.kv_heads;
+  const auto group = static_cast<double>(heads_a_group);
   const double left = products - group * head_cost(problem);
   const double key_cost = group * static_cast<double>(problem.seq) * pair_cost(problem);
   const double affordable = std::floor(left / key_cost);

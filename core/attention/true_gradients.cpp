@@ -251,7 +251,9 @@ TrueGradients true_gradients(const Problem& problem, const Inputs<T>& inputs, co
                              RowSample queries, RowSample keys, int threads) {
   const std::int64_t d = problem.head_dim;
   TrueGradients truth;
-  auto& [dq, dk, dv] = truth.gradients;
+  Tensor4<double>& dq = truth.gradients.dq;
+  Tensor4<double>& dk = truth.gradients.dk;
+  Tensor4<double>& dv = truth.gradients.dv;
   dq = room_for(queries, problem.batch, problem.heads, problem.seq, d);
   dk = room_for(keys, problem.batch, problem.kv_heads, problem.kv_seq, d);
   dv = room_for(keys, problem.batch, problem.kv_heads, problem.kv_seq, d);
@@ -260,9 +262,9 @@ TrueGradients true_gradients(const Problem& problem, const Inputs<T>& inputs, co
   std::vector<Worker> workers(static_cast<std::size_t>(std::max(threads, 1)), Worker(problem));
   const std::vector<NeededRow> rows = needed_rows(problem, queries, keys);
   for_each_index(threads, static_cast<std::int64_t>(rows.size()), [&](int worker, std::int64_t index) {
-    const auto& [place, dq_row] = rows[static_cast<std::size_t>(index)];
-    differentiation.take_query(place, workers[static_cast<std::size_t>(worker)],
-                               dq_row >= 0 ? dq.data().data() + dq_row * d : nullptr);
+    const NeededRow& row = rows[static_cast<std::size_t>(index)];
+    differentiation.take_query(row.place, workers[static_cast<std::size_t>(worker)],
+                               row.dq_row >= 0 ? dq.data().data() + row.dq_row * d : nullptr);
   });
   for_each_index(threads, static_cast<std::int64_t>(keys.rows.size()), [&](int worker, std::int64_t index) {
     differentiation.take_key(keys.rows[static_cast<std::size_t>(index)],

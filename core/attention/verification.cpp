@@ -1,6 +1,9 @@
 #include "core/attention/verification.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
+#include <vector>
 
 #include "core/attention/true_gradients.hpp"
 #include "core/attention/truth.hpp"
@@ -27,6 +30,13 @@ std::optional<RowPlace> row_of(const Comparison& comparison) {
 }
 
 }  // namespace
+
+std::int64_t Verification::wrong_rows() const {
+  std::vector<std::int64_t> both;
+  std::set_union(output.wrong.begin(), output.wrong.end(), lse.wrong.begin(), lse.wrong.end(),
+                 std::back_inserter(both));
+  return static_cast<std::int64_t>(both.size());
+}
 
 std::optional<RowPlace> Verification::first_wrong_row() const {
   const auto of_output = row_of(output);

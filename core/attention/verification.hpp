@@ -33,7 +33,9 @@ struct Verification {
   /// Agreement proves nothing: the tolerance is as large as O itself.
   [[nodiscard]] bool says_nothing() const { return tolerance.output_says_nothing(); }
   [[nodiscard]] Verdict verdict() const { return verdict_of(agrees(), says_nothing(), broken); }
-  /// The first row with a wrong element of O or L.
+  /// Rows with a wrong element of O or L.
+  [[nodiscard]] std::int64_t wrong_rows() const;
+  /// The first of them.
   [[nodiscard]] std::optional<RowPlace> first_wrong_row() const;
 };
 

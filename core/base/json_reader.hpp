@@ -32,6 +32,16 @@ class JsonReader {
   std::optional<double> number(const std::string& key);
   std::optional<std::string> text(const std::string& key);
   std::optional<bool> flag(const std::string& key);
+  /// A text that `lookup` makes a T of: Result<T>(std::string). Its error becomes the reader's.
+  template <class T, class Lookup>
+  std::optional<T> named(const std::string& key, Lookup lookup) {
+    const auto name = text(key);
+    if (!name) return std::nullopt;
+    Result<T> found = lookup(*name);
+    if (found) return *found;
+    fail({path_of(key) + ": " + found.error().message, found.error().hint});
+    return std::nullopt;
+  }
   /// The key "schema" must be there and say this.
   void expect_schema(std::string_view schema);
   /// Any value; null counts as absent.

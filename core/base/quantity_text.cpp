@@ -77,6 +77,20 @@ std::string decimal_text(std::int64_t number) {
   return fmt::format("{}", number);
 }
 
+std::string flops_text(Flops flops) {
+  return decimal_text(flops.value()) + (flops.value() < 1000 ? " FLOP" : "FLOP");
+}
+
+std::string seconds_text(Seconds time) {
+  constexpr double kLargestThatRoundsBelow = 0.9995;  // of the next unit: 999.5 ms is 1.00 s
+  for (const auto& [unit, name] : {std::pair{1e-9, "ns"}, {1e-6, "µs"}, {1e-3, "ms"}}) {
+    if (time.value < unit * 1000 * kLargestThatRoundsBelow) {
+      return fmt::format("{} {}", three_digits(time.value / unit), name);
+    }
+  }
+  return three_digits(time.value) + " s";
+}
+
 std::string value_text(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "∞" : "−∞";

@@ -21,6 +21,12 @@ std::string three_digits(double number);
 /// A count of operations with a decimal prefix and three significant digits: 550 G, 1.10 T.
 std::string decimal_text(std::int64_t number);
 
+/// FLOPs with a decimal prefix: 550 GFLOP, 48 FLOP.
+std::string flops_text(Flops flops);
+
+/// A time with three significant digits, in the unit that fits: 1.23 µs, 45.6 ms, 789 s.
+std::string seconds_text(Seconds time);
+
 /// A value of a tensor, as short as it can be at up to six significant digits: 5, 13.3333, −∞, NaN.
 std::string value_text(double value);
 

@@ -64,6 +64,9 @@ constexpr Seconds operator/(Bytes amount, BytesPerSecond rate) {
 constexpr Seconds operator/(Flops amount, FlopsPerSecond rate) {
   return {static_cast<double>(amount.value()) / rate.value};
 }
+constexpr FlopsPerSecond operator/(Flops work, Seconds time) {
+  return {static_cast<double>(work.value()) / time.value};
+}
 constexpr FlopsPerByte operator/(Flops work, Bytes moved) {
   return {static_cast<double>(work.value()) / static_cast<double>(moved.value())};
 }

@@ -31,11 +31,6 @@ class Watched : public Listener {
   std::int64_t seen_ = 0;
 };
 
-Error leaves_64_bits(Algorithm algorithm, const Problem& problem) {
-  return {fmt::format("a count of {} leaves 64 bits ({})", facts_of(algorithm).name, shape_text(problem)),
-          "make the problem smaller (--seq, --kv-seq, --batch, --heads, --head-dim) or choose other tiles"};
-}
-
 std::optional<StandardBeside> standard_beside(const Problem& problem, const AccountSources& sources) {
   const Prediction standard = sources.predict(Algorithm::standard, problem, Tiling{});
   if (standard.tally.hbm_total().total().overflowed()) return std::nullopt;
@@ -44,6 +39,11 @@ std::optional<StandardBeside> standard_beside(const Problem& problem, const Acco
 }
 
 }  // namespace
+
+Error leaves_64_bits(Algorithm algorithm, const Problem& problem) {
+  return {fmt::format("a count of {} leaves 64 bits ({})", facts_of(algorithm).name, shape_text(problem)),
+          "make the problem smaller (--seq, --kv-seq, --batch, --heads, --head-dim) or choose other tiles"};
+}
 
 std::optional<FlopsPerByte> AccountReport::balance() const {
   const Machine::Rates& rates = machine.flops_per_second;
@@ -62,24 +62,6 @@ std::optional<FlopsPerByte> AccountReport::balance() const {
 std::optional<bool> AccountReport::predicted_equals_counted() const {
   if (!counted) return std::nullopt;
   return discrepancies.empty();
-}
-
-std::vector<TensorLine> tensor_lines(const AccountReport& report) {
-  std::vector<TensorLine> lines;
-  for (const Operand operand : kOperands) {
-    const Bytes whole = whole_size(operand, report.problem);
-    const auto add = [&](Flow flow, bool initial) {
-      if (flow.total() == Bytes()) return;
-      lines.push_back({.name = std::string(name_of(operand)) + (initial ? " initial" : ""),
-                       .operand = operand,
-                       .initial = initial,
-                       .flow = flow,
-                       .crossings = ratio(flow.total(), whole)});
-    };
-    add(report.tally().initial_of(operand), true);
-    add(report.tally().hbm_of(operand), false);
-  }
-  return lines;
 }
 
 Count score_matrix_entries(const Problem& problem) { return Count(problem.seq) * problem.kv_seq; }

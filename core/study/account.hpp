@@ -19,6 +19,7 @@
 #include "core/problem/tiling.hpp"
 #include "core/schedule/walk.hpp"
 #include "core/study/request.hpp"
+#include "core/study/traffic.hpp"
 
 namespace flashsim {
 
@@ -70,18 +71,6 @@ struct AccountReport {
   [[nodiscard]] std::optional<bool> predicted_equals_counted() const;
 };
 
-/// One line of the traffic table.
-struct TensorLine {
-  std::string name;  ///< "K", "O initial"
-  Operand operand{};
-  bool initial = false;
-  Flow flow;
-  double crossings = 0;  ///< bytes moved, in whole tensors
-};
-
-/// The lines of HBM traffic that aren't empty.
-std::vector<TensorLine> tensor_lines(const AccountReport& report);
-
 /// A figure with its formula, in symbols and in numbers. A ratio has a value that isn't whole.
 struct ExplainedFigure {
   std::string figure;  ///< "hbm.K.read_bytes"
@@ -96,6 +85,9 @@ std::vector<ExplainedFigure> explanations_of(const AccountReport& report);
 /// One head's score matrix.
 Count score_matrix_entries(const Problem& problem);
 Bytes score_matrix_bytes(const Problem& problem);
+
+/// The error of an account or a run whose counts are too large.
+Error leaves_64_bits(Algorithm algorithm, const Problem& problem);
 
 /// The account that `request` asks for. Errors: whatever is wrong with the request, tiles that don't
 /// fit, a count that leaves 64 bits.

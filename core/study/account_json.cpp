@@ -10,33 +10,11 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// The problem and the machine, as every report's `input` gives them.
+/// The problem, as every report's `input` gives it.
 ordered_json problem_input(const AccountReport& r) {
-  const Problem& p = r.problem;
-  return {{"pass", "forward"},      {"batch", p.batch},
-          {"heads", p.heads},       {"kv_heads", p.kv_heads},
-          {"seq", p.seq},           {"kv_seq", p.kv_seq},
-          {"head_dim", p.head_dim}, {"dtype", name_of(p.storage)},
-          {"causal", p.causal},     {"causal_alignment", name_of(p.alignment)}};
-}
-
-ordered_json flow_json(Flow flow) {
-  return {{"read_bytes", flow.read.value()}, {"write_bytes", flow.written.value()}};
-}
-
-ordered_json hbm_json(const AccountReport& r) {
-  ordered_json tensors = ordered_json::array();
-  for (const TensorLine& line : tensor_lines(r)) {
-    ordered_json tensor{{"tensor", line.name}};
-    tensor.update(flow_json(line.flow));
-    tensor["crossings"] = line.crossings;
-    tensors.push_back(std::move(tensor));
-  }
-  const Flow total = r.tally().hbm_total();
-  ordered_json hbm = flow_json(total);
-  hbm["total_bytes"] = total.total().value();
-  hbm["tensors"] = std::move(tensors);
-  return hbm;
+  ordered_json input{{"pass", "forward"}};
+  input.update(problem_json(r.problem));
+  return input;
 }
 
 ordered_json sram_json(const Tally& tally) {
@@ -119,20 +97,11 @@ ordered_json check_json(const AccountReport& r) {
   return equal ? ordered_json(*equal) : ordered_json(nullptr);
 }
 
-ordered_json discrepancies_json(const AccountReport& r) {
-  ordered_json list = ordered_json::array();
-  for (const Discrepancy& d : r.discrepancies) {
-    list.push_back(
-        {{"figure", d.figure}, {"predicted", d.predicted.value()}, {"counted", d.counted.value()}});
-  }
-  return list;
-}
-
 ordered_json result_json(const AccountReport& r, bool explain) {
   const Problem& p = r.problem;
   const Tally& tally = r.tally();
   ordered_json result;
-  result["hbm"] = hbm_json(r);
+  result["hbm"] = hbm_json(tally, p);
   result["sm"] = flow_json(tally.sm_total());
   result["sram"] = sram_json(tally);
   result["peak_intermediate_bytes"] = r.peak_intermediate().value();
@@ -154,7 +123,7 @@ ordered_json result_json(const AccountReport& r, bool explain) {
   result["standard"] = standard_json(r);
   result["steps_per_head"] = tally.steps.value();
   result["predicted_equals_counted"] = check_json(r);
-  result["discrepancies"] = discrepancies_json(r);
+  result["discrepancies"] = discrepancies_json(r.discrepancies);
   if (explain) {
     result["explanations"] = ordered_json::array();
     for (const ExplainedFigure& e : explanations_of(r)) {

@@ -42,7 +42,7 @@ ExplainedFigure peak(const std::string& figure, const std::vector<Alive>& alive,
 
 void add_totals(const AccountReport& r, std::vector<ExplainedFigure>& figures) {
   Sum hbm;
-  for (const TensorLine& line : tensor_lines(r)) hbm.add(line.name, line.flow.total());
+  for (const TensorLine& line : tensor_lines(r.tally(), r.problem)) hbm.add(line.name, line.flow.total());
   figures.push_back(hbm.as("hbm.total_bytes", r.hbm_bytes()));
   Sum sm;
   for (const Operand operand : kOperands) {

@@ -57,24 +57,6 @@ ordered_json frames_json(const std::vector<Frame>& frames) {
   return list;
 }
 
-ordered_json lse_json(const Tensor4<double>& lse) {
-  ordered_json batches = ordered_json::array();
-  for (std::int64_t b = 0; b < lse.batch(); ++b) {
-    ordered_json heads = ordered_json::array();
-    for (std::int64_t h = 0; h < lse.heads(); ++h) {
-      ordered_json rows = ordered_json::array();
-      for (std::int64_t r = 0; r < lse.rows(); ++r) rows.push_back(number_json(lse.matrix(b, h)(r, 0)));
-      heads.push_back(std::move(rows));
-    }
-    batches.push_back(std::move(heads));
-  }
-  return batches;
-}
-
-ordered_json place_json(const Place& place) {
-  return {{"batch", place.batch}, {"head", place.head}, {"row", place.row}, {"column", place.column}};
-}
-
 ordered_json recording_json(const Recording& recording) {
   return {{"algorithm", facts_of(recording.algorithm).name},
           {"output", tensor_json(recording.outputs.o)},

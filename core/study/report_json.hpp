@@ -8,6 +8,7 @@
 #include "core/study/account.hpp"
 #include "core/study/compare.hpp"
 #include "core/study/replay.hpp"
+#include "core/study/run.hpp"
 
 namespace flashsim {
 
@@ -17,6 +18,8 @@ nlohmann::ordered_json account_json(const AccountReport& report, bool explain);
 nlohmann::ordered_json compare_json(const CompareReport& report, bool explain);
 /// "flashsim.replay/1"
 nlohmann::ordered_json replay_json(const ReplayReport& report);
+/// "flashsim.run/1"
+nlohmann::ordered_json run_json(const RunReport& report);
 
 /// JSON as text, two spaces a level, lists of plain values on one line.
 std::string json_text(const nlohmann::ordered_json& json);

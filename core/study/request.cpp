@@ -12,19 +12,6 @@ void fill(std::optional<T>& over, const std::optional<T>& under) {
   if (!over) over = under;
 }
 
-/// Reads a text and looks it up; a failed look-up becomes the reader's error.
-template <class T, class Lookup>
-std::optional<T> named(JsonReader& reader, const std::string& key, Lookup lookup) {
-  const auto text = reader.text(key);
-  if (!text) return std::nullopt;
-  Result<T> found = lookup(*text);
-  if (found) return *found;
-  Error error = found.error();
-  error.message = fmt::format("{}: {}", reader.path_of(key), error.message);
-  reader.fail(std::move(error));
-  return std::nullopt;
-}
-
 }  // namespace
 
 AccountRequest laid_over(AccountRequest over, const AccountRequest& given) {
@@ -66,27 +53,19 @@ Result<Problem> resolve_problem(const AccountRequest& request) {
   return problem;
 }
 
-Result<AccountRequest> read_request(std::string_view text, const std::string& source) {
-  const auto parsed = parse_json(text, source);
-  if (!parsed) return parsed.error();
-  const auto input = input_of(*parsed, source, {"flashsim.account/1", "flashsim.compare/1"});
-  if (!input) return input.error();
-  JsonReader reader(*input->object, input->path);
+AccountRequest read_request_keys(JsonReader& reader) {
   AccountRequest request;
-  request.algorithm = named<Algorithm>(reader, "algorithm", algorithm_named);
-  if (const auto pass = reader.text("pass"); pass && *pass != "forward") {
-    reader.fail({fmt::format("{} must be \"forward\", not \"{}\"", reader.path_of("pass"), *pass), ""});
-  }
+  request.algorithm = reader.named<Algorithm>("algorithm", algorithm_named);
   request.batch = reader.dimension("batch");
   request.heads = reader.dimension("heads");
   request.kv_heads = reader.dimension("kv_heads");
   request.seq = reader.dimension("seq");
   request.kv_seq = reader.dimension("kv_seq");
   request.head_dim = reader.dimension("head_dim");
-  request.dtype = named<NumberType>(reader, "dtype",
-                                    [](const std::string& name) { return storage_type_named("type", name); });
+  request.dtype = reader.named<NumberType>(
+      "dtype", [](const std::string& name) { return storage_type_named("type", name); });
   request.causal = reader.flag("causal");
-  request.alignment = named<CausalAlignment>(reader, "causal_alignment", causal_alignment_named);
+  request.alignment = reader.named<CausalAlignment>("causal_alignment", causal_alignment_named);
   request.tiles.query_rows = reader.dimension("tile_q");
   request.tiles.key_rows = reader.dimension("tile_k");
   if (const auto bytes = reader.integer("sram_bytes")) {
@@ -98,6 +77,31 @@ Result<AccountRequest> read_request(std::string_view text, const std::string& so
     request.shared_memory = Bytes(*bytes);
   }
   request.gpu = reader.text("gpu");
+  return request;
+}
+
+nlohmann::ordered_json problem_json(const Problem& p) {
+  return {{"batch", p.batch},
+          {"heads", p.heads},
+          {"kv_heads", p.kv_heads},
+          {"seq", p.seq},
+          {"kv_seq", p.kv_seq},
+          {"head_dim", p.head_dim},
+          {"dtype", name_of(p.storage)},
+          {"causal", p.causal},
+          {"causal_alignment", name_of(p.alignment)}};
+}
+
+Result<AccountRequest> read_request(std::string_view text, const std::string& source) {
+  const auto parsed = parse_json(text, source);
+  if (!parsed) return parsed.error();
+  const auto input = input_of(*parsed, source, {"flashsim.account/1", "flashsim.compare/1"});
+  if (!input) return input.error();
+  JsonReader reader(*input->object, input->path);
+  AccountRequest request = read_request_keys(reader);
+  if (const auto pass = reader.text("pass"); pass && *pass != "forward") {
+    reader.fail({fmt::format("{} must be \"forward\", not \"{}\"", reader.path_of("pass"), *pass), ""});
+  }
   if (auto error = reader.finish()) return *error;
   return request;
 }

@@ -16,6 +16,8 @@
 
 namespace flashsim {
 
+class JsonReader;
+
 struct AccountRequest {
   std::optional<Algorithm> algorithm;
   std::optional<std::int64_t> batch, heads, kv_heads, seq, kv_seq, head_dim;
@@ -36,6 +38,12 @@ AccountRequest laid_over(AccountRequest over, const AccountRequest& given);
 /// The problem that is asked for. Key/value heads and length default to the query's. Errors: as
 /// Problem::validate.
 Result<Problem> resolve_problem(const AccountRequest& request);
+
+/// Reads the keys of a request off an object that may hold others besides; errors stay with the reader.
+AccountRequest read_request_keys(JsonReader& reader);
+
+/// The keys of a problem, as read_request_keys reads them.
+nlohmann::ordered_json problem_json(const Problem& problem);
 
 /// Reads the `input` of an account's JSON, or that object alone. `source` names it in errors.
 Result<AccountRequest> read_request(std::string_view text, const std::string& source);

@@ -232,27 +232,16 @@ class ScenarioReader {
   Told told_;
 };
 
-Tensor4<double> drawn(std::mt19937_64& generator, double magnitude, std::int64_t b, std::int64_t h,
-                      std::int64_t n, std::int64_t d) {
-  Tensor4<double> tensor(b, h, n, d);
-  for (double& value : tensor.data()) {
-    // 53 bits and a half: uniform in (−1, 1), with the same bits from every standard library.
-    const double unit = (static_cast<double>(generator() >> 11) + 0.5) * 0x1p-53;
-    value = magnitude * (2 * unit - 1);
-  }
-  return tensor;
-}
-
 }  // namespace
 
 Inputs<double> Scenario::tensors() const {
   if (!random) return inputs;
   const Problem& p = problem;
   std::mt19937_64 generator(random->seed);
-  Inputs<double> in;
-  in.q = drawn(generator, random->magnitude, p.batch, p.heads, p.seq, p.head_dim);
-  in.k = drawn(generator, random->magnitude, p.batch, p.kv_heads, p.kv_seq, p.head_dim);
-  in.v = drawn(generator, random->magnitude, p.batch, p.kv_heads, p.kv_seq, p.head_dim);
+  Inputs<double> in{.q = Tensor4<double>(p.batch, p.heads, p.seq, p.head_dim),
+                    .k = Tensor4<double>(p.batch, p.kv_heads, p.kv_seq, p.head_dim),
+                    .v = Tensor4<double>(p.batch, p.kv_heads, p.kv_seq, p.head_dim)};
+  for (Tensor4<double>* tensor : {&in.q, &in.k, &in.v}) draw(generator, random->magnitude, *tensor);
   return in;
 }
 

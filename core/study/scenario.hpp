@@ -14,14 +14,9 @@
 #include "core/base/result.hpp"
 #include "core/problem/problem.hpp"
 #include "core/problem/tiling.hpp"
+#include "core/study/random_tensors.hpp"
 
 namespace flashsim {
-
-/// Tensors drawn from a seed: uniform in (−magnitude, magnitude), the same on every machine.
-struct RandomTensors {
-  std::uint64_t seed = 0;
-  double magnitude = 1;
-};
 
 struct Scenario {
   std::string source;  ///< what errors call it

@@ -51,6 +51,22 @@ Outcome flatten(const json& value, const std::string& path,
   return std::nullopt;
 }
 
+/// Lists [batch][head][row] of what `row_json` makes of each row.
+template <class T, class RowJson>
+ordered_json by_head(const Tensor4<T>& tensor, RowJson row_json) {
+  ordered_json batches = ordered_json::array();
+  for (std::int64_t b = 0; b < tensor.batch(); ++b) {
+    ordered_json heads = ordered_json::array();
+    for (std::int64_t h = 0; h < tensor.heads(); ++h) {
+      ordered_json rows = ordered_json::array();
+      for (std::int64_t r = 0; r < tensor.rows(); ++r) rows.push_back(row_json(tensor.matrix(b, h), r));
+      heads.push_back(std::move(rows));
+    }
+    batches.push_back(std::move(heads));
+  }
+  return batches;
+}
+
 }  // namespace
 
 Result<Tensor4<double>> read_tensor(const json& value, const std::string& path) {
@@ -80,26 +96,28 @@ Result<Tensor4<double>> read_tensor(const json& value, const std::string& path) 
 
 template <class T>
 ordered_json tensor_json(const Tensor4<T>& tensor) {
-  ordered_json batches = ordered_json::array();
-  for (std::int64_t b = 0; b < tensor.batch(); ++b) {
-    ordered_json heads = ordered_json::array();
-    for (std::int64_t h = 0; h < tensor.heads(); ++h) {
-      const MatrixView<const T> matrix = tensor.matrix(b, h);
-      ordered_json rows = ordered_json::array();
-      for (std::int64_t r = 0; r < matrix.rows; ++r) {
-        ordered_json row = ordered_json::array();
-        for (std::int64_t c = 0; c < matrix.columns; ++c)
-          row.push_back(number_json(static_cast<double>(matrix(r, c))));
-        rows.push_back(std::move(row));
-      }
-      heads.push_back(std::move(rows));
-    }
-    batches.push_back(std::move(heads));
-  }
-  return batches;
+  return by_head(tensor, [](MatrixView<const T> matrix, std::int64_t r) {
+    ordered_json row = ordered_json::array();
+    for (std::int64_t c = 0; c < matrix.columns; ++c)
+      row.push_back(number_json(static_cast<double>(matrix(r, c))));
+    return row;
+  });
+}
+
+template <class T>
+ordered_json lse_json(const Tensor4<T>& lse) {
+  return by_head(lse, [](MatrixView<const T> matrix, std::int64_t r) {
+    return number_json(static_cast<double>(matrix(r, 0)));
+  });
+}
+
+ordered_json place_json(const Place& place) {
+  return {{"batch", place.batch}, {"head", place.head}, {"row", place.row}, {"column", place.column}};
 }
 
 template ordered_json tensor_json(const Tensor4<double>&);
 template ordered_json tensor_json(const Tensor4<float>&);
+template ordered_json lse_json(const Tensor4<double>&);
+template ordered_json lse_json(const Tensor4<float>&);
 
 }  // namespace flashsim

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "core/attention/comparison.hpp"
 #include "core/base/result.hpp"
 #include "core/base/tensor.hpp"
 
@@ -18,5 +19,12 @@ Result<Tensor4<double>> read_tensor(const nlohmann::json& value, const std::stri
 /// The tensor as [B][H][N][d].
 template <class T>
 nlohmann::ordered_json tensor_json(const Tensor4<T>& tensor);
+
+/// One number a row, as L has it: [B][H][N].
+template <class T>
+nlohmann::ordered_json lse_json(const Tensor4<T>& lse);
+
+/// The place of an element.
+nlohmann::ordered_json place_json(const Place& place);
 
 }  // namespace flashsim

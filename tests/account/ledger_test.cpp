@@ -1,5 +1,9 @@
 #include "core/account/ledger.hpp"
 
+#include <vector>
+
+#include "core/account/check.hpp"
+#include "core/schedule/walk.hpp"
 #include "tests/catch.hpp"
 
 namespace flashsim {
@@ -12,7 +16,7 @@ TEST_CASE("a load is read from HBM and written on the chip, a store the other wa
   Ledger ledger(kProblem);
   ledger.step({.operation = Operation::load, .operand = Operand::K, .keys = {0, 3}});
   ledger.step({.operation = Operation::store, .operand = Operand::O, .rows = {0, 2}});
-  const Tally& tally = ledger.one_head();
+  const Tally& tally = ledger.walked();
   CHECK(tally.hbm_of(Operand::K).read == Bytes(3 * 5 * 2));
   CHECK(tally.sm_of(Operand::K).read == Bytes(3 * 5 * 2));
   CHECK(tally.sram_of(Operation::load).written == Bytes(3 * 5 * 2));
@@ -26,32 +30,32 @@ TEST_CASE("a load is read from HBM and written on the chip, a store the other wa
 TEST_CASE("a repeated load crosses into the SMs again and reads no HBM") {
   Ledger ledger(kProblem);
   ledger.step({.operation = Operation::load, .operand = Operand::K, .keys = {0, 3}, .again = true});
-  CHECK(ledger.one_head().hbm_of(Operand::K).read == Bytes(0));
-  CHECK(ledger.one_head().sm_of(Operand::K).read == Bytes(3 * 5 * 2));
-  CHECK(ledger.one_head().sram_of(Operation::load).written == Bytes(3 * 5 * 2));
+  CHECK(ledger.walked().hbm_of(Operand::K).read == Bytes(0));
+  CHECK(ledger.walked().sm_of(Operand::K).read == Bytes(3 * 5 * 2));
+  CHECK(ledger.walked().sram_of(Operation::load).written == Bytes(3 * 5 * 2));
 }
 
 TEST_CASE("a starting value is a write with a line of its own") {
   Ledger ledger(kProblem);
   ledger.step({.operation = Operation::initialise, .operand = Operand::m, .rows = {0, 4}});
-  CHECK(ledger.one_head().initial_of(Operand::m).written == Bytes(16));
-  CHECK(ledger.one_head().hbm_of(Operand::m).written == Bytes(0));
-  CHECK(ledger.one_head().sm_of(Operand::m).written == Bytes(16));
-  CHECK(ledger.one_head().hbm_total().written == Bytes(16));
+  CHECK(ledger.walked().initial_of(Operand::m).written == Bytes(16));
+  CHECK(ledger.walked().hbm_of(Operand::m).written == Bytes(0));
+  CHECK(ledger.walked().sm_of(Operand::m).written == Bytes(16));
+  CHECK(ledger.walked().hbm_total().written == Bytes(16));
 }
 
 TEST_CASE("an idle mask is a step that costs nothing") {
   Ledger ledger(kProblem);
   Step step{.operation = Operation::mask, .rows = {0, 4}, .keys = {0, 4}, .idle = true};
   ledger.step(step);
-  CHECK(ledger.one_head().work.mask == Flops(0));
-  CHECK(ledger.one_head().sram_total().total() == Bytes(0));
+  CHECK(ledger.walked().work.mask == Flops(0));
+  CHECK(ledger.walked().sram_total().total() == Bytes(0));
   step.idle = false;
   ledger.step(step);
-  CHECK(ledger.one_head().work.mask == Flops(16));
-  CHECK(ledger.one_head().sram_of(Operation::mask).read == Bytes(32));
-  CHECK(ledger.one_head().sram_of(Operation::mask).written == Bytes(32));
-  CHECK(ledger.one_head().steps == Count(2));
+  CHECK(ledger.walked().work.mask == Flops(16));
+  CHECK(ledger.walked().sram_of(Operation::mask).read == Bytes(32));
+  CHECK(ledger.walked().sram_of(Operation::mask).written == Bytes(32));
+  CHECK(ledger.walked().steps == Count(2));
 }
 
 TEST_CASE("the peak is the most that was alive at once, not all that ever was") {
@@ -61,16 +65,16 @@ TEST_CASE("the peak is the most that was alive at once, not all that ever was") 
   ledger.allocate(Operand::P);
   ledger.release(Operand::S);
   ledger.allocate(Operand::L);
-  CHECK(ledger.one_head().peak_allocated == matrix + matrix);
+  CHECK(ledger.walked().peak_allocated == matrix + matrix);
   ledger.allocate(Operand::S);
-  CHECK(ledger.one_head().peak_allocated == matrix + matrix + Bytes(2 * 3 * 4 * 4));
+  CHECK(ledger.walked().peak_allocated == matrix + matrix + Bytes(2 * 3 * 4 * 4));
 }
 
 TEST_CASE("all heads move, work and launch B·H times what one does; steps and peak are told once") {
   for (const AlgorithmFacts& facts : kAlgorithms) {
     Ledger ledger(kProblem);
     walk(facts.algorithm, kProblem, {3, 3}, ledger);
-    const auto one = figures_of(ledger.one_head());
+    const auto one = figures_of(ledger.walked());
     const auto all = figures_of(ledger.all_heads());
     REQUIRE(one.size() == all.size());
     for (std::size_t i = 0; i < one.size(); ++i) {
@@ -80,6 +84,28 @@ TEST_CASE("all heads move, work and launch B·H times what one does; steps and p
       CHECK(all[i].value == one[i].value * Count(once ? 1 : 6));
     }
   }
+}
+
+TEST_CASE("ledgers that follow the parts of every head add up to the walk of all heads") {
+  const Tiling tiling{2, 2};
+  for (const AlgorithmFacts& facts : kAlgorithms) {
+    CAPTURE(facts.name);
+    Ledger whole(kProblem);
+    walk(facts.algorithm, kProblem, tiling, whole);
+    Tally expected = whole.all_heads();
+    expected.steps = expected.steps * kProblem.batch * kProblem.heads;
+    expected.peak_allocated = Bytes();
+
+    std::vector<Ledger> ledgers(3, Ledger(kProblem));
+    std::size_t turn = 0;
+    for (std::int64_t head = 0; head < kProblem.batch * kProblem.heads; ++head) {
+      for (const Range part : {Range{1, 2}, Range{0, 1}}) {
+        walk_part(facts.algorithm, kProblem, tiling, part, ledgers[turn++ % ledgers.size()]);
+      }
+    }
+    CHECK(discrepancies(expected, added_up(ledgers)).empty());
+  }
+  CHECK(added_up({}).steps == Count(0));
 }
 
 }  // namespace

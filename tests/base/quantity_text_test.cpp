@@ -138,5 +138,20 @@ TEST_CASE("exact text reads back as the same double") {
   CHECK(exact_text(std::numeric_limits<double>::quiet_NaN()) == "NaN");
 }
 
+TEST_CASE("times have three significant digits in the unit that fits") {
+  CHECK(seconds_text({0}) == "0 ns");
+  CHECK(seconds_text({1.5e-9}) == "1.50 ns");
+  CHECK(seconds_text({1.234e-6}) == "1.23 µs");
+  CHECK(seconds_text({0.0456}) == "45.6 ms");
+  CHECK(seconds_text({0.9994}) == "999 ms");
+  CHECK(seconds_text({0.9996}) == "1.00 s");
+  CHECK(seconds_text({789}) == "789 s");
+}
+
+TEST_CASE("FLOPs have a decimal prefix") {
+  CHECK(flops_text(Flops(std::int64_t{48})) == "48 FLOP");
+  CHECK(flops_text(Flops(std::int64_t{549'823'971'328})) == "550 GFLOP");
+}
+
 }  // namespace
 }  // namespace flashsim

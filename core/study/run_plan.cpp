@@ -1,0 +1,182 @@
+#include "core/study/run_plan.hpp"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/problem/machine.hpp"
+#include "core/schedule/walk.hpp"
+#include "core/study/run_memory.hpp"
+
+namespace flashsim {
+namespace {
+
+/// What the tensors come from, and that no option asks for something else.
+Result<TensorSource> source_of(const RunRequest& request) {
+  TensorSource source{
+      .scenario = request.scenario, .files = std::nullopt, .d_o = request.d_o, .random = kDefaultRandom};
+  const std::pair<const char*, const std::optional<std::string>*> files[]{
+      {"--q", &request.q}, {"--k", &request.k}, {"--v", &request.v}};
+  const auto is_given = [](const auto& file) { return file.second->has_value(); };
+  const auto given = std::find_if(std::begin(files), std::end(files), is_given);
+  if (given != std::end(files)) {
+    const auto missing = std::find_if_not(std::begin(files), std::end(files), is_given);
+    if (missing != std::end(files)) {
+      return Error{
+          fmt::format("{} is '{}', and {} is missing", given->first, **given->second, missing->first),
+          "give --q, --k and --v, or none of them"};
+    }
+    if (source.scenario) {
+      return Error{fmt::format("give a scenario or files, not both: {} and {} '{}'", source.scenario->source,
+                               given->first, **given->second),
+                   ""};
+    }
+    source.files = NpyFiles{*request.q, *request.k, *request.v};
+  }
+  if (request.d_o && !request.backward) {
+    return Error{fmt::format("--do is '{}', and without --backward nothing is done with it", *request.d_o),
+                 "add --backward"};
+  }
+  const bool draws = source.qkv_drawn() || (request.backward && !request.d_o);
+  if (request.seed && !draws) {
+    return Error{fmt::format("--seed is {}, and nothing is drawn: the tensors are given", *request.seed), ""};
+  }
+  if (request.magnitude && !draws && !source.scenario) {
+    return Error{
+        fmt::format("--magnitude is {}, and nothing is drawn: the tensors are given", *request.magnitude),
+        ""};
+  }
+  if (source.scenario) {
+    Scenario& scenario = *source.scenario;
+    if (scenario.random && request.seed) scenario.random->seed = *request.seed;
+    if (request.magnitude) scenario.set_magnitude(*request.magnitude);
+    source.random = scenario.random.value_or(RandomTensors{.seed = request.seed.value_or(kDefaultRandom.seed),
+                                                           .magnitude = kDefaultRandom.magnitude});
+  } else {
+    source.random = {.seed = request.seed.value_or(kDefaultRandom.seed),
+                     .magnitude = request.magnitude.value_or(kDefaultRandom.magnitude)};
+  }
+  return source;
+}
+
+/// The compute type, and in the problem the storage type.
+Outcome choose_types(const RunRequest& request, const std::optional<NumberType>& told, RunPlan& plan) {
+  const std::optional<NumberType> storage = request.account.dtype;
+  if (storage == NumberType::fp8) {
+    return Error{"--dtype is fp8, and nothing computes in it", "fp16, bf16, fp32 or fp64"};
+  }
+  const NumberType otherwise =
+      storage == NumberType::fp64 ? NumberType::fp64 : told.value_or(NumberType::fp32);
+  plan.compute = request.compute.value_or(otherwise);
+  plan.problem.storage = storage.value_or(plan.compute);
+  if (size_of(plan.problem.storage) > size_of(plan.compute)) {
+    return Error{fmt::format("--dtype is {}, which is wider than the compute type, {}",
+                             name_of(plan.problem.storage), name_of(plan.compute)),
+                 "--compute f64"};
+  }
+  return std::nullopt;
+}
+
+Outcome choose_switches(const RunRequest& request, RunPlan& plan) {
+  Switches& switches = plan.switches;
+  if (plan.tensors.scenario) switches = plan.tensors.scenario->switches;
+  if (request.no_subtract_max) switches.subtract_max = false;
+  if (request.no_rescale) switches.rescale = false;
+  switches.fault = request.fault.value_or(Fault::none);
+  switches.accumulate_in_storage = request.accumulate_in_storage.value_or(false);
+  if (switches.accumulate_in_storage && plan.problem.storage == plan.compute) {
+    return Error{
+        fmt::format("--accumulate storage needs a storage type that is narrower than the compute type, "
+                    "and both are {}",
+                    name_of(plan.compute)),
+        "--dtype fp16 or --dtype bf16"};
+  }
+  return check_switches(switches, plan.algorithm);
+}
+
+/// The account's choice. What is explicit needn't fit the GPU, only an explicit limit.
+Outcome choose_tiles(const RunRequest& request, RunPlan& plan) {
+  plan.gpu = request.account.gpu.value_or("a100");
+  const auto machine = find_machine(plan.gpu);
+  if (!machine) return machine.error();
+  plan.shared_memory = request.account.shared_memory;
+  TilingRequest tiles = request.account.tiles;
+  if (plan.tensors.scenario) {
+    const Tiling own = plan.tensors.scenario->tiling;
+    tiles = {tiles.query_rows.value_or(own.query_rows), tiles.key_rows.value_or(own.key_rows)};
+  }
+  const auto chosen = resolve_tiling(plan.algorithm, plan.problem, tiles,
+                                     plan.shared_memory.value_or(machine->shared_memory_per_block),
+                                     "the limit given by --sram");
+  if (chosen) {
+    plan.tiling = *chosen;
+  } else if (plan.shared_memory) {
+    return chosen.error();
+  } else {
+    plan.tiling = {tiles.query_rows.value_or(Tiling{}.query_rows),
+                   tiles.key_rows.value_or(Tiling{}.key_rows)};
+  }
+  return std::nullopt;
+}
+
+Outcome check_backward(const RunPlan& plan) {
+  if (!plan.backward) return std::nullopt;
+  const AlgorithmFacts& facts = facts_of(plan.algorithm);
+  if (!has_backward(plan.algorithm)) {
+    return Error{fmt::format("--backward is there for standard and flash2, not for {}", facts.name), ""};
+  }
+  if (plan.tensors.scores_given()) {
+    return Error{fmt::format("--backward needs Q and K, and scenario {} gives scores in their place",
+                             plan.tensors.scenario->source),
+                 ""};
+  }
+  return plan.tensors.d_o ? check_output_gradient(*plan.tensors.d_o, plan.problem) : std::nullopt;
+}
+
+/// The scenario as this run plays it.
+void lay_over_scenario(RunPlan& plan) {
+  if (!plan.tensors.scenario) return;
+  Scenario& scenario = *plan.tensors.scenario;
+  scenario.problem = plan.problem;
+  scenario.problem.storage = plan.compute;
+  scenario.tiling = plan.tiling;
+  scenario.switches.subtract_max = plan.switches.subtract_max;
+  scenario.switches.rescale = plan.switches.rescale;
+}
+
+}  // namespace
+
+Result<RunPlan> plan_run(const RunRequest& request) {
+  RunPlan plan;
+  plan.algorithm = request.account.algorithm.value_or(Algorithm::flash2);
+  plan.backward = request.backward;
+  auto source = source_of(request);
+  if (!source) return source.error();
+  plan.tensors = std::move(source).value();
+  const auto told = told_problem(request.account, plan.tensors);
+  if (!told) return told.error();
+  plan.problem = told->problem;
+  if (request.scale) {
+    if (plan.tensors.scores_given()) {
+      return Error{fmt::format("--scale is {}, and scenario {} gives scores, which are taken as they are",
+                               *request.scale, plan.tensors.scenario->source),
+                   ""};
+    }
+    plan.problem.scale = request.scale;
+  }
+  if (auto error = choose_types(request, told->type, plan)) return *error;
+  if (auto error = choose_switches(request, plan)) return *error;
+  if (auto error = choose_tiles(request, plan)) return *error;
+  if (auto error = check_backward(plan)) return *error;
+  const auto processors = static_cast<std::int64_t>(std::thread::hardware_concurrency());
+  plan.threads =
+      request.threads.value_or(static_cast<int>(std::clamp<std::int64_t>(processors, 1, kMostThreads)));
+  lay_over_scenario(plan);
+  if (auto error = check_memory(plan, physical_memory())) return *error;
+  return plan;
+}
+
+}  // namespace flashsim
