@@ -15,6 +15,8 @@ namespace flashsim::test {
 /// Everything that a walk does, in order.
 class FollowedWalk : public Listener {
  public:
+  /// To listen to what the caller walks.
+  FollowedWalk() = default;
   FollowedWalk(Algorithm algorithm, const Problem& problem, Tiling tiling) {
     walk(algorithm, problem, tiling, *this);
   }
@@ -50,6 +52,7 @@ class FollowedWalk : public Listener {
     if (step.key_tile >= 0) text += fmt::format(" {}", step.key_tile);
     if (step.again) text += " again";
     if (step.idle) text += " idle";
+    if (step.elsewhere) text += " elsewhere";
     return text;
   }
 

@@ -32,13 +32,10 @@ void Executor<T>::row_dots(const Step& step) {
 template <class T>
 void Executor<T>::probabilities(const Step& step) {
   for_panels(step, [&](std::int64_t p, std::int64_t) {
-    const auto at = static_cast<std::size_t>(p * kPanelWidth<T>);
-    for (std::size_t q = at; q < at + kPanelWidth<T>; ++q) {
-      // An empty row has no score above −∞ either.
-      scratch_[q] = lse_[q] == -std::numeric_limits<T>::infinity() ? T(0) : lse_[q];
-    }
+    const std::int64_t at = p * kPanelWidth<T>;
     const std::int64_t seen = keys_seen(step, p);
-    kernels_.exponentials(s_.panel(p), seen, scratch_.data() + at, row_sum_.data() + at, NumberType::fp64);
+    // In an empty row L is −∞, and so is every score, which has no weight whatever is subtracted.
+    kernels_.exponentials(s_.panel(p), seen, lse_.data() + at, row_sum_.data() + at, NumberType::fp64);
     std::fill(s_.panel(p) + seen * kPanelWidth<T>, s_.panel(p) + key_count(step) * kPanelWidth<T>, T(-0.0));
     if (rounds_) {
       kernels_.round(s_.panel(p), key_count(step) * kPanelWidth<T>, p_.panel(p), problem_.storage);

@@ -9,9 +9,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/attention/true_gradients.hpp"
+#include "core/attention/verification.hpp"
 #include "core/base/file.hpp"
-#include "core/base/json_reader.hpp"
 #include "core/base/npy.hpp"
+#include "tests/attention/backward.hpp"
 #include "tests/attention/ways.hpp"
 #include "tests/catch.hpp"
 #include "tests/temporary_folder.hpp"
@@ -161,6 +162,42 @@ TEST_CASE("in float32 every algorithm is within rounding of the truth at every t
       CHECK(compare(got.lse, truth.outputs.lse).agrees_within(tolerance.lse.value()));
       // It is float32 and no better: what rounds nothing would be no test of rounding.
       CHECK(compare(got.o, truth.outputs.o).max_abs.size > 0);
+    }
+  }
+}
+
+/// More tilings than one of the gradients' kernels has tiles.
+std::vector<Way> golden_backward_ways() {
+  return test::backward_ways({{1, 1}, {3, 5}, {16, 16}, {128, 128}, {200, 300}});
+}
+
+TEST_CASE("in float64 standard and flash2 give PyTorch's gradients at every tiling") {
+  for (const GoldenCase& golden : golden_cases()) {
+    const auto given = test::in_type<double>(golden.given, golden.d_o);
+    for (const Way& way : golden_backward_ways()) {
+      INFO(golden.name << ", " << text_of(way));
+      const auto [dq, dk, dv] = gradients_of(way, given, {.threads = 2});
+      CHECK(distance(dq, golden.gradients.dq) <= 1e-12);
+      CHECK(distance(dk, golden.gradients.dk) <= 1e-12);
+      CHECK(distance(dv, golden.gradients.dv) <= 1e-12);
+    }
+  }
+}
+
+TEST_CASE("in float32 the gradients are within rounding of the truth at every tiling") {
+  for (const GoldenCase& golden : golden_cases()) {
+    const auto given = test::in_type<float>(golden.given, golden.d_o);
+    for (const Way& way : golden_backward_ways()) {
+      INFO(golden.name << ", " << text_of(way));
+      const Gradients<float> got = gradients_of(way, given);
+      const GradientVerification found =
+          verify_gradients(way.algorithm, given.problem, way.tiling, {}, given.inputs, given.d_o, got);
+      CHECK(found.agrees());
+      CHECK(found.queries.whole());
+      CHECK(found.keys.whole());
+      // It is float32 and no better.
+      CHECK(found.dq.max_abs.size > 0);
+      CHECK(found.dv.max_abs.size > 0);
     }
   }
 }

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "core/problem/mask.hpp"
+#include "tests/attention/failures.hpp"
 #include "tests/attention/ways.hpp"
 #include "tests/catch.hpp"
 #include "tests/random_problem.hpp"
@@ -13,11 +14,14 @@ namespace {
 
 using test::attend_in;
 using test::drawn_inputs;
+using test::Failures;
 using test::Given;
 using test::given_scores;
+using test::in_every_way;
 using test::kInfinity;
 using test::kNaN;
 using test::misses_of;
+using test::named;
 using test::RandomNumbers;
 using test::same_bits;
 using test::several_ways;
@@ -26,35 +30,6 @@ using test::ways;
 
 constexpr Switches kNoRescale{.subtract_max = true, .rescale = false};
 constexpr Switches kNoMaximum{.subtract_max = false, .rescale = true};
-
-/// Many runs and one assertion: counts them, and keeps the first that failed.
-class Failures {
- public:
-  void add(bool holds, const std::string& where) {
-    ++runs_;
-    if (!holds && first_.empty()) first_ = where;
-  }
-  [[nodiscard]] const std::string& first() const { return first_; }
-  [[nodiscard]] int runs() const { return runs_; }
-
- private:
-  std::string first_;
-  int runs_ = 0;
-};
-
-/// Runs `look(T(), way)` for every way and both types.
-template <class Look>
-void in_every_way(const std::vector<Way>& all, Look look) {
-  for (const Way& way : all) {
-    look(float(), way);
-    look(double(), way);
-  }
-}
-
-template <class T>
-std::string named(const Way& way, const std::string& what) {
-  return fmt::format("{} in {}: {}", text_of(way), name_of(test::number_type<T>()), what);
-}
 
 /// Scores [N, Nkv] in one head, V [Nkv, d]: multiples of 1/64.
 Given exact_scores(RandomNumbers& random, std::int64_t n, std::int64_t nkv, std::int64_t d,

@@ -24,42 +24,40 @@ std::int64_t LanesOf() {
   return static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<T>()));
 }
 
-/// Where Highway's exp needs no help, and where exp leaves T.
+/// Where exp leaves T: below the least it is 0, beyond the most infinite. Highway's exp is as good up
+/// to there as elsewhere, though it promises less.
 template <class T>
 struct ExponentRange;
 template <>
 struct ExponentRange<float> {
-  static constexpr float kLeast = -104.0F, kUsual = 88.0F, kOverflow = 88.7228394F;
+  static constexpr float kLeast = -104.0F, kMost = 88.7228317F;
 };
 template <>
 struct ExponentRange<double> {
-  static constexpr double kLeast = -745.2, kUsual = 706.0, kOverflow = 709.782712893384;
+  static constexpr double kLeast = -745.2, kMost = 709.782712893384;
 };
 
-/// exp(x) for any x: −∞ gives no weight (−0), NaN gives NaN. Lanes where exp is known come in as 0, because
-/// what Highway makes of them may be subnormal, which costs some machines a hundred cycles.
+/// exp(x) for any x. A score of −∞ gives no weight (−0) even where x is NaN, as in a row whose L is NaN.
+/// Lanes where exp is known come in as 0, because what Highway makes of them may be subnormal, which costs
+/// some machines a hundred cycles.
 template <class D, class V = hn::Vec<D>, class T = hn::TFromD<D>>
-HWY_NOINLINE V UnusualWeightOf(D d, V x) {
+HWY_NOINLINE V UnusualWeightOf(D d, V x, V score) {
   using Range = ExponentRange<T>;
   constexpr T kInfinity = std::numeric_limits<T>::infinity();
   const auto vanishes = hn::Lt(x, hn::Set(d, Range::kLeast));
-  const auto overflows = hn::Gt(x, hn::Set(d, Range::kOverflow));
-  const auto large = hn::Gt(x, hn::Set(d, Range::kUsual));
-  const V known = hn::IfThenElse(hn::Eq(x, hn::Set(d, -kInfinity)), hn::Set(d, T(-0.0)), hn::Zero(d));
-  V y = hn::IfThenZeroElse(hn::Or(hn::Or(vanishes, overflows), hn::IsNaN(x)), x);
-  // Between the usual and the overflow exp(x) = exp(x/2)², and x/2 is usual.
-  y = hn::Exp(d, hn::IfThenElse(large, hn::Mul(y, hn::Set(d, T(0.5))), y));
-  y = hn::IfThenElse(large, hn::Mul(y, y), y);
+  const auto overflows = hn::Gt(x, hn::Set(d, Range::kMost));
+  V y = hn::Exp(d, hn::IfThenZeroElse(hn::Or(hn::Or(vanishes, overflows), hn::IsNaN(x)), x));
   y = hn::IfThenElse(overflows, hn::Set(d, kInfinity), y);
-  y = hn::IfThenElse(vanishes, known, y);
-  return hn::IfThenElse(hn::IsNaN(x), x, y);
+  y = hn::IfThenElse(vanishes, hn::Zero(d), y);
+  y = hn::IfThenElse(hn::IsNaN(x), x, y);
+  return hn::IfThenElse(hn::Eq(score, hn::Set(d, -kInfinity)), hn::Set(d, T(-0.0)), y);
 }
 
 template <class D, class V = hn::Vec<D>, class T = hn::TFromD<D>>
-HWY_INLINE V WeightOf(D d, V x) {
+HWY_INLINE V WeightOf(D d, V x, V score) {
   using Range = ExponentRange<T>;
-  const auto usual = hn::And(hn::Ge(x, hn::Set(d, Range::kLeast)), hn::Le(x, hn::Set(d, Range::kUsual)));
-  if (HWY_UNLIKELY(!hn::AllTrue(d, usual))) return UnusualWeightOf(d, x);
+  const auto usual = hn::And(hn::Ge(x, hn::Set(d, Range::kLeast)), hn::Le(x, hn::Set(d, Range::kMost)));
+  if (HWY_UNLIKELY(!hn::AllTrue(d, usual))) return UnusualWeightOf(d, x, score);
   return hn::Exp(d, x);
 }
 
@@ -107,8 +105,8 @@ void Maximum(const T* HWY_RESTRICT s, std::int64_t keys, T* HWY_RESTRICT m) {
 }
 
 template <class T>
-void Exponentials(T* HWY_RESTRICT s, std::int64_t keys, const T* HWY_RESTRICT subtracted,
-                  T* HWY_RESTRICT sum, NumberType stored) {
+void Exponentials(T* HWY_RESTRICT s, std::int64_t keys, const T* HWY_RESTRICT subtracted, T* HWY_RESTRICT sum,
+                  NumberType stored) {
   const hn::ScalableTag<T> d;
   const Rounding<T> rounding(stored);
   static_assert(kPanelWidth<T> % (2 * hn::MaxLanes(d)) == 0, "two vectors of queries at a time");
@@ -120,8 +118,10 @@ void Exponentials(T* HWY_RESTRICT s, std::int64_t keys, const T* HWY_RESTRICT su
     for (std::int64_t c = 0; c < keys; ++c) {
       T* left = s + c * kPanelWidth<T> + q;
       T* right = left + LanesOf<T>();
-      const auto left_p = WeightOf(d, hn::Sub(hn::Load(d, left), left_reference));
-      const auto right_p = WeightOf(d, hn::Sub(hn::Load(d, right), right_reference));
+      const auto left_s = hn::Load(d, left);
+      const auto right_s = hn::Load(d, right);
+      const auto left_p = WeightOf(d, hn::Sub(left_s, left_reference), left_s);
+      const auto right_p = WeightOf(d, hn::Sub(right_s, right_reference), right_s);
       left_total = hn::Add(left_total, left_p);
       right_total = hn::Add(right_total, right_p);
       hn::Store(RoundTo(d, left_p, rounding), d, left);
@@ -135,7 +135,10 @@ void Exponentials(T* HWY_RESTRICT s, std::int64_t keys, const T* HWY_RESTRICT su
 template <class T>
 void Exponential(const T* x, std::int64_t n, T* out) {
   const hn::ScalableTag<T> d;
-  for (std::int64_t i = 0; i < n; i += LanesOf<T>()) hn::Store(WeightOf(d, hn::Load(d, x + i)), d, out + i);
+  for (std::int64_t i = 0; i < n; i += LanesOf<T>()) {
+    const auto each = hn::Load(d, x + i);
+    hn::Store(WeightOf(d, each, each), d, out + i);
+  }
 }
 
 template <class T>
@@ -171,7 +174,8 @@ void Divide(T* o, std::int64_t rows, const T* divisor) {
     const auto by = hn::Load(d, divisor + q);
     for (std::int64_t x = 0; x < rows; ++x) {
       T* at = o + x * kPanelWidth<T> + q;
-      hn::Store(hn::Div(hn::Load(d, at), by), d, at);
+      const auto before = hn::Load(d, at);
+      hn::Store(hn::IfThenElse(HasNoWeight(d, before), before, hn::Div(before, by)), d, at);
     }
   }
 }

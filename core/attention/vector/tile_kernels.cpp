@@ -70,6 +70,21 @@ HWY_EXPORT(DoubleKernels);
 HWY_EXPORT(SpinFloat);
 HWY_EXPORT(SpinDouble);
 
+namespace {
+
+template <class Choose>
+auto of_every_target(const Choose& choose) {
+  std::vector<decltype(choose())> all;
+  for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    hwy::GetChosenTarget().Update(target);
+    all.push_back(choose());
+  }
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  return all;
+}
+
+}  // namespace
+
 template <>
 const TileKernels<float>& tile_kernels() {
   static const TileKernels<float>& kernels = *HWY_DYNAMIC_DISPATCH(FloatKernels)();
@@ -79,6 +94,14 @@ template <>
 const TileKernels<double>& tile_kernels() {
   static const TileKernels<double>& kernels = *HWY_DYNAMIC_DISPATCH(DoubleKernels)();
   return kernels;
+}
+template <>
+std::vector<const TileKernels<float>*> tile_kernels_of_every_target() {
+  return of_every_target([] { return HWY_DYNAMIC_DISPATCH(FloatKernels)(); });
+}
+template <>
+std::vector<const TileKernels<double>*> tile_kernels_of_every_target() {
+  return of_every_target([] { return HWY_DYNAMIC_DISPATCH(DoubleKernels)(); });
 }
 template <>
 std::int64_t spin_multiply_adds<float>(std::int64_t steps) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "core/base/number_types.hpp"
 
@@ -53,8 +54,8 @@ struct TileKernels {
   void (*mask)(T* s, std::int64_t keys, const T* visible, T stand_in);
   /// m[q] ← max(m[q], s[c][q] over c). NaN is passed over; it comes back as exp(NaN).
   void (*maximum)(const T* s, std::int64_t keys, T* m);
-  /// s[c][q] ← p = exp(s[c][q] − subtracted[q]), and sum[q] = Σ_c p in order. P is then rounded to `stored`,
-  /// the sum is not.
+  /// s[c][q] ← p = exp(s[c][q] − subtracted[q]), and sum[q] = Σ_c p in order. A score of −∞ has no weight,
+  /// whatever is subtracted. P is then rounded to `stored`, the sum is not.
   void (*exponentials)(T* s, std::int64_t keys, const T* subtracted, T* sum, NumberType stored);
   /// out[q] = exp(x[q]) over n elements, n a whole number of panels' widths.
   void (*exponential)(const T* x, std::int64_t n, T* out);
@@ -62,7 +63,7 @@ struct TileKernels {
   void (*rounded_sum)(const T* p, std::int64_t keys, T* sum, NumberType stored);
   /// o[x][q] ← o[x][q] · factor[q]
   void (*multiply)(T* o, std::int64_t rows, const T* factor);
-  /// o[x][q] ← o[x][q] / divisor[q]
+  /// o[x][q] ← o[x][q] / divisor[q]; what has no weight has none after it.
   void (*divide)(T* o, std::int64_t rows, const T* divisor);
   /// ds[c][q] ← p[c][q] · (ds[c][q] − delta[q]), no weight where p has none; rounded to `stored`.
   void (*score_gradient)(const T* p, T* ds, std::int64_t keys, const T* delta, NumberType stored);
@@ -82,6 +83,10 @@ struct TileKernels {
 /// The kernels for this machine.
 template <class T>
 const TileKernels<T>& tile_kernels();
+
+/// The kernels for every instruction set that this machine has, the best first; for tests, on one thread.
+template <class T>
+std::vector<const TileKernels<T>*> tile_kernels_of_every_target();
 
 /// A rate of multiply-adds that no product here can pass: `steps` times a dozen independent vectors. Gives
 /// the floating-point operations that were done; for benchmarks.
