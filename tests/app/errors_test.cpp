@@ -4,30 +4,16 @@
 #include <string>
 
 #include "tests/app/process.hpp"
+#include "tests/app/refusal.hpp"
 #include "tests/catch.hpp"
 
 namespace {
 
 using flashsim::test::Ran;
+using flashsim::test::refusal;
 using flashsim::test::run_flashsim;
 using flashsim::test::run_shell;
 using flashsim::test::TemporaryFolder;
-
-/// What `arguments` say on standard error, after checking that nothing else happened.
-std::string refusal(const std::string& arguments, const TemporaryFolder& folder) {
-  const auto before = folder.names();
-  const Ran ran = run_shell("flashsim " + arguments, folder.path());
-  INFO(arguments);
-  CHECK(ran.status == 2);
-  CHECK(ran.out.empty());
-  CHECK(folder.names() == before);
-  const auto lines = std::count(ran.err.begin(), ran.err.end(), '\n');
-  CHECK(ran.err.starts_with("error: "));
-  CHECK((lines == 1 || (lines == 2 && ran.err.find("\nhint: ") != std::string::npos)));
-  return ran.err;
-}
-
-std::string refusal(const std::string& arguments) { return refusal(arguments, TemporaryFolder()); }
 
 constexpr const char* kDimension = " must be a whole number from 1 to 1099511627776, not ";
 
