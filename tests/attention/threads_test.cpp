@@ -206,7 +206,7 @@ TEST_CASE("the ledgers of all threads add up to one head's walk, head by head", 
     const auto add_up = [](const Listening<Ledger>& listening) {
       std::map<std::string, std::uint64_t> sum;
       for (const auto& each : listening.each) {
-        for (const auto& [name, value] : sums_of(each->one_head(), 1)) sum[name] += value;
+        for (const auto& [name, value] : sums_of(each->walked(), 1)) sum[name] += value;
       }
       return sum;
     };
@@ -215,7 +215,7 @@ TEST_CASE("the ledgers of all threads add up to one head's walk, head by head", 
       walk(way.algorithm, shape.problem, way.tiling, one_head);
       const Listening<Ledger> listening(4, shape.problem);
       attend<float>(way.algorithm, given.problem, way.tiling, {}, given.inputs, listening.execution);
-      failures.add(add_up(listening) == sums_of(one_head.one_head(), heads),
+      failures.add(add_up(listening) == sums_of(one_head.walked(), heads),
                    named<float>(way, test::text_of(shape)));
     }
     for (const Way& way : backward_ways({shape.tiling})) {
@@ -223,7 +223,7 @@ TEST_CASE("the ledgers of all threads add up to one head's walk, head by head", 
       walk_backward(way.algorithm, shape.problem, way.tiling, one_head);
       const Listening<Ledger> listening(4, shape.problem);
       gradients_of(way, given, listening.execution);
-      failures.add(add_up(listening) == sums_of(one_head.one_head(), heads),
+      failures.add(add_up(listening) == sums_of(one_head.walked(), heads),
                    named<float>(way, "backward, " + test::text_of(shape)));
     }
   }
