@@ -8,9 +8,9 @@
 
 #include <limits>
 
-#include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
+#include "core/attention/vector/exponential-inl.hpp"
 #include "core/attention/vector/panel.hpp"
 #include "core/attention/vector/products-inl.hpp"
 #include "core/attention/vector/rounding-inl.hpp"
@@ -22,43 +22,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class T>
 std::int64_t LanesOf() {
   return static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<T>()));
-}
-
-/// Where exp leaves T: below the least it is 0, beyond the most infinite. Highway's exp is as good up
-/// to there as elsewhere, though it promises less.
-template <class T>
-struct ExponentRange;
-template <>
-struct ExponentRange<float> {
-  static constexpr float kLeast = -104.0F, kMost = 88.7228317F;
-};
-template <>
-struct ExponentRange<double> {
-  static constexpr double kLeast = -745.2, kMost = 709.782712893384;
-};
-
-/// exp(x) for any x. A score of −∞ gives no weight (−0) even where x is NaN, as in a row whose L is NaN.
-/// Lanes where exp is known come in as 0, because what Highway makes of them may be subnormal, which costs
-/// some machines a hundred cycles.
-template <class D, class V = hn::Vec<D>, class T = hn::TFromD<D>>
-HWY_NOINLINE V UnusualWeightOf(D d, V x, V score) {
-  using Range = ExponentRange<T>;
-  constexpr T kInfinity = std::numeric_limits<T>::infinity();
-  const auto vanishes = hn::Lt(x, hn::Set(d, Range::kLeast));
-  const auto overflows = hn::Gt(x, hn::Set(d, Range::kMost));
-  V y = hn::Exp(d, hn::IfThenZeroElse(hn::Or(hn::Or(vanishes, overflows), hn::IsNaN(x)), x));
-  y = hn::IfThenElse(overflows, hn::Set(d, kInfinity), y);
-  y = hn::IfThenElse(vanishes, hn::Zero(d), y);
-  y = hn::IfThenElse(hn::IsNaN(x), x, y);
-  return hn::IfThenElse(hn::Eq(score, hn::Set(d, -kInfinity)), hn::Set(d, T(-0.0)), y);
-}
-
-template <class D, class V = hn::Vec<D>, class T = hn::TFromD<D>>
-HWY_INLINE V WeightOf(D d, V x, V score) {
-  using Range = ExponentRange<T>;
-  const auto usual = hn::And(hn::Ge(x, hn::Set(d, Range::kLeast)), hn::Le(x, hn::Set(d, Range::kMost)));
-  if (HWY_UNLIKELY(!hn::AllTrue(d, usual))) return UnusualWeightOf(d, x, score);
-  return hn::Exp(d, x);
 }
 
 template <class T>
