@@ -132,18 +132,23 @@ def timed(call, repeats, warm):
     return runs[warm:]
 
 
-def measure(case, runners, turns, turn_seconds):
+def measure(case, runners, turns, turn_seconds, pin):
     """Lets the runners (each: repeats, warm → seconds) take turns. The first run of each tells how many of
     its runs fill a turn. Short ones begin each turn with one that isn't timed, so that they find the caches
-    theirs and the other's threads asleep."""
+    theirs and the other's threads asleep. Cores differ, most of all where others share them: what runs on one
+    thread stays on one core for a turn of both, and each turn is on another."""
+    cores = sorted(os.sched_getaffinity(0))
     plans = []
     for runner in runners:
         (first,) = runner(1, 0)
         plans.append((max(1, min(100, round(turn_seconds / first))), 1 if first < 0.5 else 0))
     seconds = [[] for _ in runners]
-    for _ in range(turns):
+    for turn in range(turns):
+        if case.threads == 1:
+            pin({cores[(2 * turn + 1) % len(cores)]})
         for kept, runner, plan in zip(seconds, runners, plans):
             kept += runner(*plan)
+    pin(cores)
     return [statistics.median(kept) for kept in seconds], seconds
 
 
@@ -239,6 +244,10 @@ def main():
                 print(f"      {line}")
     print("\n" + table_line(), flush=True)
 
+    def pin(cores):
+        for process in (0, ours.process.pid):
+            os.sched_setaffinity(process, cores)
+
     seconds_of = {}  # case → ours, peer's
     agree = True
     with tempfile.TemporaryDirectory() as folder:
@@ -260,7 +269,7 @@ def main():
                 if peer:
                     call = peer.call(case)
                     runners.append(lambda repeats, warm: timed(call, repeats, warm))
-                medians, runs = measure(case, runners, args.turns, args.turn_seconds)
+                medians, runs = measure(case, runners, args.turns, args.turn_seconds, pin)
                 seconds_of[case] = medians
                 row = {**case._asdict(), "difference": None, "largest": None}
                 for i, who in enumerate(["ours", "peer"][: len(runners)]):
