@@ -12,6 +12,18 @@
 #include "core/attention/vector/products-inl.hpp"
 #include "core/attention/vector/softmax-inl.hpp"
 
+#ifndef FLASHSIM_KERNELS_OF_TARGET
+#define FLASHSIM_KERNELS_OF_TARGET
+namespace flashsim {
+namespace {
+struct KernelsOfTarget {
+  const TileKernels<float>* float32 = nullptr;
+  const TileKernels<double>* float64 = nullptr;
+};
+}  // namespace
+}  // namespace flashsim
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace flashsim::HWY_NAMESPACE {
 
@@ -36,50 +48,42 @@ const TileKernels<T>* Kernels() {
                                       .unpack = Unpack<T>};
   return &kernels;
 }
-const TileKernels<float>* FloatKernels() { return Kernels<float>(); }
-const TileKernels<double>* DoubleKernels() { return Kernels<double>(); }
-
-template <class T>
-std::int64_t SpinMultiplyAdds(std::int64_t steps) {
-  constexpr int kChains = 12;
-  const hn::ScalableTag<T> d;
-  const auto shrink = hn::Set(d, T(0.999));
-  const auto grow = hn::Set(d, T(0.001));
-  hn::Vec<decltype(d)> chains[kChains];
-  for (int i = 0; i < kChains; ++i) chains[i] = hn::Set(d, static_cast<T>(i));
-  for (std::int64_t n = 0; n < steps; ++n) {
-    for (auto& chain : chains) chain = hn::MulAdd(chain, shrink, grow);
-  }
-  auto sum = chains[0];
-  for (int i = 1; i < kChains; ++i) sum = hn::Add(sum, chains[i]);
-  // The sum is at least 0 and is asked for, so that no chain is optimised away.
-  const std::int64_t done = hn::GetLane(sum) < T(0) ? 0 : 1;
-  return done * 2 * kChains * steps * LanesOf<T>();
-}
-std::int64_t SpinFloat(std::int64_t steps) { return SpinMultiplyAdds<float>(steps); }
-std::int64_t SpinDouble(std::int64_t steps) { return SpinMultiplyAdds<double>(steps); }
+KernelsOfTarget BothKernels() { return {.float32 = Kernels<float>(), .float64 = Kernels<double>()}; }
 
 }  // namespace flashsim::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace flashsim {
-
-HWY_EXPORT(FloatKernels);
-HWY_EXPORT(DoubleKernels);
-HWY_EXPORT(SpinFloat);
-HWY_EXPORT(SpinDouble);
-
 namespace {
 
-template <class Choose>
-auto of_every_target(const Choose& choose) {
-  std::vector<decltype(choose())> all;
-  for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    hwy::GetChosenTarget().Update(target);
-    all.push_back(choose());
-  }
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+// Highway's own choice would load its library, which times the processor for some milliseconds at the start
+// of every process.
+#if HWY_ARCH_X86
+bool has_avx2() {
+  // Whatever has AVX2 has F16C, which not every compiler can ask for.
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
+         __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("aes") && __builtin_cpu_supports("pclmul");
+}
+bool has_avx3() {
+  return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512vl");
+}
+#endif
+
+/// The kernels for every instruction set that was compiled and that this machine has, the best first.
+std::vector<KernelsOfTarget> kernels_of_targets() {
+  std::vector<KernelsOfTarget> all;
+#if HWY_TARGETS & HWY_AVX3
+  if (has_avx3()) all.push_back(N_AVX3::BothKernels());
+#endif
+#if HWY_TARGETS & HWY_AVX2
+  if (has_avx2()) all.push_back(N_AVX2::BothKernels());
+#endif
+#if HWY_STATIC_TARGET != HWY_AVX3 && HWY_STATIC_TARGET != HWY_AVX2
+  all.push_back(HWY_STATIC_DISPATCH(BothKernels)());
+#endif
   return all;
 }
 
@@ -87,29 +91,25 @@ auto of_every_target(const Choose& choose) {
 
 template <>
 const TileKernels<float>& tile_kernels() {
-  static const TileKernels<float>& kernels = *HWY_DYNAMIC_DISPATCH(FloatKernels)();
+  static const TileKernels<float>& kernels = *kernels_of_targets().front().float32;
   return kernels;
 }
 template <>
 const TileKernels<double>& tile_kernels() {
-  static const TileKernels<double>& kernels = *HWY_DYNAMIC_DISPATCH(DoubleKernels)();
+  static const TileKernels<double>& kernels = *kernels_of_targets().front().float64;
   return kernels;
 }
 template <>
 std::vector<const TileKernels<float>*> tile_kernels_of_every_target() {
-  return of_every_target([] { return HWY_DYNAMIC_DISPATCH(FloatKernels)(); });
+  std::vector<const TileKernels<float>*> all;
+  for (const KernelsOfTarget& target : kernels_of_targets()) all.push_back(target.float32);
+  return all;
 }
 template <>
 std::vector<const TileKernels<double>*> tile_kernels_of_every_target() {
-  return of_every_target([] { return HWY_DYNAMIC_DISPATCH(DoubleKernels)(); });
-}
-template <>
-std::int64_t spin_multiply_adds<float>(std::int64_t steps) {
-  return HWY_DYNAMIC_DISPATCH(SpinFloat)(steps);
-}
-template <>
-std::int64_t spin_multiply_adds<double>(std::int64_t steps) {
-  return HWY_DYNAMIC_DISPATCH(SpinDouble)(steps);
+  std::vector<const TileKernels<double>*> all;
+  for (const KernelsOfTarget& target : kernels_of_targets()) all.push_back(target.float64);
+  return all;
 }
 
 }  // namespace flashsim

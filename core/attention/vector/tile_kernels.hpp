@@ -88,9 +88,4 @@ const TileKernels<T>& tile_kernels();
 template <class T>
 std::vector<const TileKernels<T>*> tile_kernels_of_every_target();
 
-/// A rate of multiply-adds that no product here can pass: `steps` times a dozen independent vectors. Gives
-/// the floating-point operations that were done; for benchmarks.
-template <class T>
-std::int64_t spin_multiply_adds(std::int64_t steps);
-
 }  // namespace flashsim
