@@ -12,8 +12,9 @@ namespace flashsim {
 /// The texts that were given; what is absent wasn't.
 struct AccountOptions {
   std::optional<std::string> algo, batch, heads, kv_heads, seq, kv_seq, head_dim, dtype, alignment, tile_q,
-      tile_k, sram, gpu, model, input;
+      tile_k, sram, gpu, model, input, pass, passes;
   std::optional<bool> causal;
+  bool deterministic = false;
   bool count = false;
   bool explain = false;
 };
