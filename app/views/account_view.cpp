@@ -143,9 +143,9 @@ FactsBlock score_matrix_facts(const AccountReport& r) {
   }
   const std::string last = of_matrix.back();
   of_matrix.pop_back();
-  return {.facts = {{"score matrix", size_text(matrix),
-                     fmt::format("{} and {}", fmt::join(of_matrix, ", "), last)},
-                    {fmt::format("{}", fmt::join(of_rest, ", ")), size_text(rest), ""}}};
+  return {.facts = {
+              {"score matrix", size_text(matrix), fmt::format("{} and {}", fmt::join(of_matrix, ", "), last)},
+              {fmt::format("{}", fmt::join(of_rest, ", ")), size_text(rest), ""}}};
 }
 
 /// What is kept for the gradients against what standard attention would keep, and what it costs to have kept
@@ -160,10 +160,10 @@ FactsBlock saved_facts(const AccountReport& r) {
   }
   const Flops again = r.prediction.recomputed;
   if (again != Flops()) {
-    block.facts.push_back({"computed again", flops_text(again),
-                           fmt::format("{} of the matrix products: {}",
-                                       percent(ratio(again, r.tally().work.products)),
-                                       r.method.deterministic ? "S twice, and dP" : "S")});
+    block.facts.push_back(
+        {"computed again", flops_text(again),
+         fmt::format("{} of the matrix products: {}", percent(ratio(again, r.tally().work.products)),
+                     r.method.deterministic ? "S twice, and dP" : "S")});
   }
   return block;
 }

@@ -21,8 +21,8 @@ Document compare_document(const CompareReport& report, bool explain) {
   const AccountReport& first = report.accounts.front();
   const Bytes standard = first.hbm_bytes();
   Document document;
-  document.emplace_back(
-      Title{"Attention " + pass_text(first.method.pass), fmt::format("{} · {}", problem_text(first.problem), first.machine.title)});
+  document.emplace_back(Title{"Attention " + pass_text(first.method.pass),
+                              fmt::format("{} · {}", problem_text(first.problem), first.machine.title)});
 
   TableBlock traffic{.heading = "HBM traffic",
                      .columns = {"tiles", "read", "written", "total", "of standard", "exact FLOP/B"}};
@@ -50,7 +50,8 @@ Document compare_document(const CompareReport& report, bool explain) {
   if (!report.left_out.empty()) {
     std::vector<std::string_view> names;
     for (const Algorithm algorithm : report.left_out) names.push_back(facts_of(algorithm).name);
-    document.emplace_back(LinesBlock{{fmt::format("Left out, having no backward pass: {}", fmt::join(names, ", "))}});
+    document.emplace_back(
+        LinesBlock{{fmt::format("Left out, having no backward pass: {}", fmt::join(names, ", "))}});
   }
   for (const AccountReport& r : report.accounts) {
     if (r.discrepancies.empty()) continue;

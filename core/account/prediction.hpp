@@ -46,11 +46,11 @@ inline Prediction predict(Algorithm algorithm, const Problem& problem, Tiling ti
 
 /// FLOPs that the problem asks for.
 struct ProblemFlops {
-  /// Forward 4·N·Nkv·d a head, halved when causal and N = Nkv; backward 2.5 times that, whatever the algorithm:
-  /// what papers divide by (arXiv 2307.08691, section 4.1).
+  /// Forward 4·N·Nkv·d a head, halved when causal and N = Nkv; backward 2.5 times that, whatever the
+  /// algorithm: what papers divide by (arXiv 2307.08691, section 4.1).
   Formula paper = 0;
-  /// 2·d for every visible pair and product: two forward; backward four where P is kept, five where S has to be
-  /// computed again.
+  /// 2·d for every visible pair and product: two forward; backward four where P is kept, five where S has to
+  /// be computed again.
   Formula exact = 0;
 };
 ProblemFlops problem_flops(const Problem& problem, const Method& method);

@@ -35,9 +35,9 @@ struct Execution {
   std::function<void(double done)> progress;
 };
 
-/// Executes `method`'s forward pass in T = float or double, sums and statistics in T as well. The inputs have the
-/// shapes of `problem`, which is valid, and hold what its storage type can hold. Where that type is narrower
-/// than T, P and O are rounded to it, and S where it is stored.
+/// Executes `method`'s forward pass in T = float or double, sums and statistics in T as well. The inputs have
+/// the shapes of `problem`, which is valid, and hold what its storage type can hold. Where that type is
+/// narrower than T, P and O are rounded to it, and S where it is stored.
 ///
 /// Of eager's passes dropout is none that can be executed, and neither is a mask of padded keys.
 template <class T>

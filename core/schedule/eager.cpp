@@ -52,7 +52,7 @@ void walk_eager(const Problem& problem, const Method& method, Range part, Listen
   if (masks_in_a_pass(problem, method)) {
     walk_pointwise(grid, part, mask, listener, [&](auto i, auto j) {
       Step step = grid.mask(i, j);
-      if (passes.padding_mask) step.idle = false;
+      if (!problem.causal) step.idle = false;
       return step;
     });
   }

@@ -3,8 +3,8 @@
 // in HBM, in the accumulation type; where that isn't the storage type it is a tensor of its own, converted in
 // the end.
 //
-// Which thread block adds first is chance on a GPU, and the last bits with it. Deterministic, no block adds to
-// what another made: dQ has a kernel of its own, query tiles outside, that computes S, P and dP once more.
+// Which thread block adds first is chance on a GPU, and the last bits with it. Deterministic, no block adds
+// to what another made: dQ has a kernel of its own, query tiles outside, that computes S, P and dP once more.
 #include <optional>
 
 #include "core/schedule/tile_grid.hpp"

@@ -64,7 +64,8 @@ inline void walk_backward(Algorithm algorithm, const Problem& problem, Tiling ti
   walk_backward(problem, Method{.algorithm = algorithm, .tiling = tiling}, listener);
 }
 
-/// The kernels of flash2's backward walk, where it isn't deterministic. `conversion` is empty where dQ is summed in the storage type.
+/// The kernels of flash2's backward walk, where it isn't deterministic. `conversion` is empty where dQ is
+/// summed in the storage type.
 enum class BackwardKernel { deltas, gradients, conversion };
 
 /// The steps of one of them that belong to tiles [begin, end): query tiles, but key tiles of `gradients`.

@@ -57,7 +57,8 @@ Outcome check_choices(const AccountRequest& request, Algorithm algorithm) {
                  fmt::format("these have one: {}", fmt::join(able, ", "))};
   }
   if (request.passes && algorithm != Algorithm::eager) {
-    return Error{fmt::format("--passes names passes of eager, and the algorithm is {}", name), "--algo eager"};
+    return Error{fmt::format("--passes names passes of eager, and the algorithm is {}", name),
+                 "--algo eager"};
   }
   if (!request.deterministic.value_or(false)) return std::nullopt;
   if (algorithm != Algorithm::flash2) {

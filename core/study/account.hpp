@@ -60,16 +60,15 @@ struct AccountReport {
   ProblemFlops flops;
   std::vector<Occupancy> kernels;
   std::optional<StandardBeside> standard;  ///< absent where its counts leave 64 bits
-  std::vector<Alive> saved_for_backward;   ///< what forward keeps; empty where the account is of forward alone
+  std::vector<Alive> saved_for_backward;  ///< what forward keeps; empty where the account is of forward alone
 
   [[nodiscard]] const Tally& tally() const { return prediction.tally; }
   [[nodiscard]] Bytes hbm_bytes() const { return tally().hbm_total().total(); }
   [[nodiscard]] Bytes peak_intermediate() const { return total_size(prediction.intermediate); }
   /// Inputs and peak together.
-  [[nodiscard]] Bytes memory_needed() const {
-    return input_bytes(problem, method) + tally().peak_allocated;
-  }
-  /// The kernel whose blocks are told of: forward the first, else the first of those that keep most on the chip.
+  [[nodiscard]] Bytes memory_needed() const { return input_bytes(problem, method) + tally().peak_allocated; }
+  /// The kernel whose blocks are told of: forward the first, else the first of those that keep most on the
+  /// chip.
   [[nodiscard]] const Occupancy& main_kernel() const;
   [[nodiscard]] bool fits_memory() const { return memory_needed() <= machine.memory; }
   /// Useful (exact) FLOPs for each byte of HBM traffic.
@@ -95,8 +94,8 @@ std::vector<ExplainedFigure> explanations_of(const AccountReport& report);
 Count score_matrix_entries(const Problem& problem);
 Bytes score_matrix_bytes(const Problem& problem);
 
-/// The request's choices that only some algorithms have, fit `algorithm`. Errors: a pass that it hasn't, passes or
-/// determinism that mean nothing to it.
+/// The request's choices that only some algorithms have, fit `algorithm`. Errors: a pass that it hasn't,
+/// passes or determinism that mean nothing to it.
 Outcome check_choices(const AccountRequest& request, Algorithm algorithm);
 
 /// The error of an account or a run whose counts are too large.

@@ -168,7 +168,9 @@ ordered_json account_json(const AccountReport& r, bool explain) {
 ordered_json compare_json(const CompareReport& report, bool explain) {
   const AccountReport& first = report.accounts.front();
   ordered_json input = problem_input(first);
-  input["passes"] = names_of(report.passes);
+  // What follows from the problem is left to follow from it.
+  const bool usual = report.passes == EagerPassList{.scale = true, .mask = first.problem.causal};
+  input["passes"] = usual ? ordered_json(nullptr) : ordered_json(names_of(report.passes));
   input["deterministic"] = report.deterministic;
   input["tile_q"] = report.tiles.query_rows ? ordered_json(*report.tiles.query_rows) : ordered_json(nullptr);
   input["tile_k"] = report.tiles.key_rows ? ordered_json(*report.tiles.key_rows) : ordered_json(nullptr);

@@ -15,8 +15,8 @@ struct CompareReport {
   std::vector<Algorithm> left_out;      ///< they have no backward pass, and it is asked for
 };
 
-/// The account of every algorithm that has the pass, on the problem of `request`, whose own algorithm is passed
-/// over. What is a choice of one algorithm alone is no matter for the others.
+/// The account of every algorithm that has the pass, on the problem of `request`, whose own algorithm is
+/// passed over. What is a choice of one algorithm alone is no matter for the others.
 Result<CompareReport> make_comparison(const AccountRequest& request, const Progress& progress = {});
 
 }  // namespace flashsim

@@ -31,8 +31,9 @@ std::optional<EagerPassList> read_passes(JsonReader& reader) {
     }
   }
   if (!value->is_array() || names.size() != value->size()) {
-    reader.fail({fmt::format("{} must be a list of names, not {}", reader.path_of("passes"), short_json(*value)),
-                 ""});
+    reader.fail(
+        {fmt::format("{} must be a list of names, not {}", reader.path_of("passes"), short_json(*value)),
+         ""});
     return std::nullopt;
   }
   auto list = eager_pass_list(names);

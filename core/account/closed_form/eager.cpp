@@ -63,8 +63,8 @@ Prediction predict_eager(const Problem& problem, const Method& method) {
   w.kernel("softmax", w.query_tiles);
   if (passes.dropout) w.kernel("dropout", tiles);
   w.kernel("output", w.query_tiles);
-  // Four steps for a tile of S, three for each pass, two to load and store it, one where the softmax masks it,
-  // three for its part of O.
+  // Four steps for a tile of S, three for each pass, two to load and store it, one where the softmax masks
+  // it, three for its part of O.
   w.steps(Formula((problem.causal && !masks ? 10 : 9) + 3 * over_scores) * tiles +
           Formula(3) * w.query_tiles);
   return w.finish();

@@ -39,7 +39,8 @@ Prediction predict_eager_backward(const Problem& problem, const Method& method) 
   w.intermediate(Operand::dS);
   w.allocated(Operand::dV);
   // Two matrices live while one is made of the other; dQ and dK come when only dS is left.
-  if (whole_size(Operand::dP, problem) >= whole_size(Operand::dQ, problem) + whole_size(Operand::dK, problem)) {
+  if (whole_size(Operand::dP, problem) >=
+      whole_size(Operand::dQ, problem) + whole_size(Operand::dK, problem)) {
     w.allocated(Operand::dP);
     w.allocated(Operand::dS);
   } else {

@@ -1,5 +1,5 @@
-// FlashAttention backward: K and V in and dK and dV out once, and for every visited pair Q_i, O_i, dO_i, dQ_i,
-// l_i, m_i in and dQ_i out. Without a mask that is 4Nd + Tc(5Nd + 2N) elements, and Nd to start with.
+// FlashAttention backward: K and V in and dK and dV out once, and for every visited pair Q_i, O_i, dO_i,
+// dQ_i, l_i, m_i in and dQ_i out. Without a mask that is 4Nd + Tc(5Nd + 2N) elements, and Nd to start with.
 #include "core/account/closed_form/closed_form.hpp"
 #include "core/account/closed_form/flash_gradient_tiles.hpp"
 

@@ -1,6 +1,6 @@
 // FlashAttention-2 backward: D from O and dO; K and V in and dK and dV out once, and for every visited pair
-// Q_i, dO_i, L_i, D_i and the sum of dQ_i in, and that sum out; dQ from its sum. Deterministic, the sum stays on
-// the chip: a kernel over query tiles reads Q, dO, L and D once, and K and V for every visited pair.
+// Q_i, dO_i, L_i, D_i and the sum of dQ_i in, and that sum out; dQ from its sum. Deterministic, the sum stays
+// on the chip: a kernel over query tiles reads Q, dO, L and D once, and K and V for every visited pair.
 #include "core/account/closed_form/closed_form.hpp"
 #include "core/account/closed_form/flash_gradient_tiles.hpp"
 

@@ -86,9 +86,9 @@ ProblemFlops problem_flops(const Problem& problem, const Method& method) {
   const bool halved = problem.causal && problem.seq == problem.kv_seq;
   const std::int64_t paper = (4 * forward + 10 * backward) / (halved ? 2 : 1);
   const std::int64_t exact = 4 * forward + 2 * gradient_products(method.algorithm) * backward;
-  return {.paper = Formula(paper) * heads * Formula("N", problem.seq) *
-                   Formula("Nkv", problem.kv_seq) * depth,
-          .exact = Formula(exact) * heads * Formula("visible pairs", visible_pairs(problem)) * depth};
+  return {
+      .paper = Formula(paper) * heads * Formula("N", problem.seq) * Formula("Nkv", problem.kv_seq) * depth,
+      .exact = Formula(exact) * heads * Formula("visible pairs", visible_pairs(problem)) * depth};
 }
 
 Bytes input_bytes(const Problem& problem) {

@@ -53,8 +53,8 @@ inline void write_matrix_gradients(FigureWriter& w, Operand weights) {
 
   w.products(Formula(8) * entries * w.depth);
   w.softmax(Formula(4) * entries);
-  // Three steps a tile for dV, dQ and dK each, four for dP, four for dS; two for what a kernel sums and stores,
-  // and one for the sum of a row block.
+  // Three steps a tile for dV, dQ and dK each, four for dP, four for dS; two for what a kernel sums and
+  // stores, and one for the sum of a row block.
   w.steps(Formula(17) * tiles + Formula(4) * w.key_tiles + Formula(3) * w.query_tiles);
 }
 
