@@ -120,10 +120,8 @@ Outcome run_in(const RunPlan& plan, const RunProgress& progress, RunReport& repo
       results.gradients = attend_backward<T>(plan.algorithm, plan.problem, plan.tiling, plan.switches, qkv,
                                              results.outputs, d_o, execution);
     });
-    for (Discrepancy& d : discrepancies(expected_of(plan, Pass::backward), report.backward->counted)) {
-      d.figure = "backward." + d.figure;
-      report.discrepancies.push_back(std::move(d));
-    }
+    report.backward_discrepancies =
+        discrepancies(expected_of(plan, Pass::backward), report.backward->counted);
   }
   told(RunPhase::truth, report.forward.flops, 0);
   report.verification = verify<T>(plan.algorithm, plan.problem, plan.tiling, plan.switches, qkv,

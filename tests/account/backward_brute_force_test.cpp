@@ -42,7 +42,7 @@ struct Loops {
 template <class Look>
 void for_random_shapes(Look look) {
   test::RandomShapes shapes(21);
-  for (int n = 0; n < 300; ++n) {
+  for (int n = 0; n < 150; ++n) {
     const test::Shape shape = shapes.next(14);
     INFO(text_of(shape));
     look(shape.problem, shape.tiling);

@@ -48,7 +48,7 @@ TEST_CASE("in any pass and of any passes predicted equals counted, for random sh
 
 TEST_CASE("the account of both passes is forward's and backward's together") {
   test::RandomShapes shapes(12);
-  for (unsigned n = 0; n < 200; ++n) {
+  for (unsigned n = 0; n < 60; ++n) {
     const test::Shape shape = shapes.next(30);
     for (Method method : test::methods_of(Pass::both, shape.tiling, n)) {
       CAPTURE(test::text_of(method), text_of(shape));

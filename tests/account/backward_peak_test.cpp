@@ -80,7 +80,7 @@ TEST_CASE("at the worked example standard keeps 4 GiB for its gradients and flas
 TEST_CASE(
     "what flash computes again is one product of its five, and three of seven where it is deterministic") {
   test::RandomShapes shapes(31);
-  for (int n = 0; n < 200; ++n) {
+  for (int n = 0; n < 100; ++n) {
     const test::Shape shape = shapes.next(30);
     for (const Method& method : test::methods_of(Pass::backward, shape.tiling, 0)) {
       CAPTURE(test::text_of(method), text_of(shape));
@@ -99,7 +99,7 @@ TEST_CASE(
 
 TEST_CASE("the intermediate peak is no more than the allocated one") {
   test::RandomShapes shapes(32);
-  for (unsigned n = 0; n < 300; ++n) {
+  for (unsigned n = 0; n < 60; ++n) {
     const test::Shape shape = shapes.next(30);
     for (const Pass pass : {Pass::backward, Pass::both}) {
       for (const Method& method : test::methods_of(pass, shape.tiling, n)) {
