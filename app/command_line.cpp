@@ -86,11 +86,33 @@ void add_problem_options(CLI::App& app, CommandLine& line, const std::string& ty
   add_text(app, "--gpu", o.gpu, "a name (flashsim list machines) or a file (default a100)")->group("Where");
 }
 
+/// --machine, and the habits of a kernel that it asks for.
+void add_machine_options(CLI::App& app, CommandLine& line) {
+  AccountOptions& o = line.account;
+  app.add_option_function<std::vector<std::string>>(
+         "--machine",
+         [&o](const std::vector<std::string>& given) { o.machine = given.empty() ? "" : given.front(); },
+         "HBM traffic after L2, and time: of the --gpu, or of the one named here")
+      ->expected(0, 1)
+      ->group("Where");
+  add_text(app, "--launch-order", o.launch_order,
+           "of thread blocks: rows, longest-first, heads-first or persistent (default rows)")
+      ->group("Where");
+  add_text(app, "--key-order", o.key_order, "of a block's key tiles: forward or reverse (default forward)")
+      ->group("Where");
+  add_text(app, "--overlap", o.overlap,
+           "of products and softmax in a block: overlapped or serial (default overlapped)")
+      ->group("Where");
+  add_text(app, "--blocks-per-sm", o.blocks_per_sm, "thread blocks an SM holds (default: what fits)")
+      ->group("Where");
+}
+
 /// The options of an account; `chooses` adds --algo.
 void add_account_options(CLI::App& app, CommandLine& line, bool chooses) {
   AccountOptions& o = line.account;
   if (chooses) add_text(app, "--algo", o.algo, kAlgorithmHelp)->group("What");
   add_problem_options(app, line, "fp8, fp16, bf16, fp32 or fp64 (default fp16)");
+  add_machine_options(app, line);
   add_switch(app, "--count", o.count, "walk and count however long it takes")->group("Output");
   add_switch(app, "--explain", o.explain, "each figure's formula, and the numbers put into it")
       ->group("Output");

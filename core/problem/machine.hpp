@@ -19,12 +19,17 @@ struct Machine {
   Bytes memory;  ///< HBM, all of it
   BytesPerSecond memory_bandwidth;
   Bytes l2;
+  std::int64_t l2_partitions = 1;              ///< parts that each serve the SMs next to them
+  std::optional<BytesPerSecond> l2_bandwidth;  ///< reads by all SMs; absent where no figure is known
   std::int64_t sms = 0;
   Bytes shared_memory_per_sm;
   Bytes shared_memory_per_block;  ///< the most that one thread block may take
   Bytes registers_per_sm;
   std::int64_t blocks_per_sm = 0;  ///< the most thread blocks an SM holds
   double clock_hz = 0;
+  double shared_memory_bytes_per_sm_per_clock = 128;
+  double launch_seconds =
+      3e-6;  ///< from the launch of a kernel to its first block, and from its last to its end
   std::optional<double> exponentials_per_sm_per_clock;
   /// Dense rates; absent where the chip has no such unit or no figure is known.
   struct Rates {
@@ -32,6 +37,7 @@ struct Machine {
   } flops_per_second;
   std::string rates;                   ///< "datasheet" or "measured"
   std::vector<std::string> uncertain;  ///< keys of the data file whose value is uncertain
+  std::vector<std::string> measured;   ///< keys whose value was measured on such a machine
   std::string notes;
   std::string source;
 

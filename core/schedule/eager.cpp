@@ -12,6 +12,7 @@ void walk_pointwise(const TileGrid& grid, Range part, Operation operation, Liste
   listener.kernel(name_of(operation), grid.query_tiles() * grid.key_tiles());
   for (std::int64_t i = part.begin; i < part.end; ++i) {
     for (std::int64_t j = 0; j < grid.key_tiles(); ++j) {
+      listener.block();
       listener.step(grid.move(load, Operand::S, i, j));
       listener.step(operation == mask ? grid.mask(i, j) : grid.at(operation, i, j));
       listener.step(grid.move(store, Operand::S, i, j));

@@ -21,6 +21,7 @@ void walk_deltas(const TileGrid& grid, Operand sum, Range part, Listener& listen
   listener.allocate(sum, whole_size(sum, grid.problem()));
   listener.kernel("deltas", grid.query_tiles());
   for (std::int64_t i = part.begin; i < part.end; ++i) {
+    listener.block();
     listener.step(grid.on_rows(initialise, i, sum));
     listener.step(grid.on_rows(load, i, Operand::O));
     listener.step(grid.on_rows(load, i, Operand::dO));
@@ -35,6 +36,7 @@ void walk_gradients(const TileGrid& grid, Operand sum, Range part, Listener& lis
   listener.allocate(Operand::dV, whole_size(Operand::dV, grid.problem()));
   listener.kernel("gradients", grid.key_tiles());
   for (std::int64_t j = part.begin; j < part.end; ++j) {
+    listener.block();
     const std::int64_t first = grid.first_visitor(j);
     if (first < grid.query_tiles()) {
       listener.step(grid.on_keys(load, j, Operand::K));
@@ -67,6 +69,7 @@ void walk_conversion(const TileGrid& grid, Range part, Listener& listener) {
   listener.allocate(Operand::dQ, whole_size(Operand::dQ, grid.problem()));
   listener.kernel("conversion", grid.query_tiles());
   for (std::int64_t i = part.begin; i < part.end; ++i) {
+    listener.block();
     listener.step(grid.on_rows(load, i, Operand::dQ_sum));
     listener.step(grid.on_rows(store, i, Operand::dQ));
   }

@@ -12,6 +12,7 @@ class StepsAlone : public Listener {
  public:
   explicit StepsAlone(Listener& next) : next_(next) {}
   void step(const Step& step) override { next_.step(step); }
+  void block() override { next_.block(); }
 
  private:
   Listener& next_;
@@ -39,6 +40,10 @@ void walk_part(const Problem& problem, const Method& method, Range query_tiles, 
   if (query_tiles.begin == 0) return walk_forward(problem, method, query_tiles, listener);
   StepsAlone steps(listener);
   walk_forward(problem, method, query_tiles, steps);
+}
+
+void walk_blocks(const Problem& problem, const Method& method, Range query_tiles, Listener& listener) {
+  walk_forward(problem, method, query_tiles, listener);
 }
 
 void walk_backward_part(BackwardKernel kernel, const Problem& problem, Tiling tiling, Range tiles,

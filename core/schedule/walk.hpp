@@ -16,6 +16,8 @@ class Listener {
   virtual ~Listener() = default;
   /// One operation on one tile.
   virtual void step(const Step& step) = 0;
+  /// The next thread block of the kernel starts: the steps up to the one after it are its own.
+  virtual void block() {}
   /// A kernel starts, with so many thread blocks for this head.
   virtual void kernel(std::string_view name, std::int64_t blocks) {
     (void)name;
@@ -49,6 +51,10 @@ inline void walk_part(Algorithm algorithm, const Problem& problem, Tiling tiling
                       Listener& listener) {
   walk_part(problem, Method{.algorithm = algorithm, .tiling = tiling}, query_tiles, listener);
 }
+
+/// The same part with all its kernels told, whichever tile it begins with: the blocks that work on these
+/// tiles.
+void walk_blocks(const Problem& problem, const Method& method, Range query_tiles, Listener& listener);
 
 /// `algorithm` has a backward walk.
 constexpr bool has_backward(Algorithm algorithm) {

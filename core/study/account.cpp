@@ -121,6 +121,17 @@ Result<AccountReport> make_account(const AccountRequest& request, const Progress
     report.discrepancies = discrepancies(report.tally(), *report.counted);
   }
 
+  report.habits = {.launch_order = request.launch_order.value_or(LaunchOrder::rows),
+                   .key_order = request.key_order.value_or(KeyOrder::forward),
+                   .overlap = request.overlap.value_or(Overlap::overlapped),
+                   .blocks_per_sm = request.blocks_per_sm};
+  if (request.machine.value_or(false)) {
+    auto simulation = simulate(report.problem, report.method, report.machine, report.habits, report.kernels,
+                               report.tally(), Flops(report.flops.paper.value()), progress);
+    if (!simulation) return simulation.error();
+    report.simulation = std::move(simulation).value();
+  }
+
   report.standard = standard_beside(report.problem, sources);
   return report;
 }

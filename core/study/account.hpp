@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/account/block_simulation.hpp"
 #include "core/account/check.hpp"
 #include "core/account/occupancy.hpp"
 #include "core/account/prediction.hpp"
@@ -57,6 +58,8 @@ struct AccountReport {
 
   ProblemFlops flops;
   std::vector<Occupancy> kernels;
+  Habits habits;
+  std::optional<Simulation> simulation;    ///< where --machine asks for it
   std::optional<StandardBeside> standard;  ///< absent where its counts leave 64 bits
 
   [[nodiscard]] const Tally& tally() const { return prediction.tally; }

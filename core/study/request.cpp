@@ -34,6 +34,11 @@ AccountRequest laid_over(AccountRequest over, const AccountRequest& given) {
   fill(over.tiles.key_rows, under.tiles.key_rows);
   fill(over.shared_memory, under.shared_memory);
   fill(over.gpu, under.gpu);
+  fill(over.machine, under.machine);
+  fill(over.launch_order, under.launch_order);
+  fill(over.key_order, under.key_order);
+  fill(over.overlap, under.overlap);
+  fill(over.blocks_per_sm, under.blocks_per_sm);
   over.count_always = over.count_always || under.count_always;
   return over;
 }
@@ -77,6 +82,11 @@ AccountRequest read_request_keys(JsonReader& reader) {
     request.shared_memory = Bytes(*bytes);
   }
   request.gpu = reader.text("gpu");
+  request.machine = reader.flag("machine");
+  request.launch_order = reader.named<LaunchOrder>("launch_order", launch_order_named);
+  request.key_order = reader.named<KeyOrder>("key_order", key_order_named);
+  request.overlap = reader.named<Overlap>("overlap", overlap_named);
+  request.blocks_per_sm = reader.dimension("blocks_per_sm");
   return request;
 }
 

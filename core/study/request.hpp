@@ -11,6 +11,7 @@
 #include "core/base/result.hpp"
 #include "core/base/units.hpp"
 #include "core/problem/algorithm.hpp"
+#include "core/problem/habits.hpp"
 #include "core/problem/problem.hpp"
 #include "core/problem/tiling.hpp"
 
@@ -27,7 +28,12 @@ struct AccountRequest {
   TilingRequest tiles;
   std::optional<Bytes> shared_memory;
   std::optional<std::string> gpu;
-  bool count_always = false;  ///< count walks of any length
+  bool count_always = false;    ///< count walks of any length
+  std::optional<bool> machine;  ///< HBM traffic after L2, and time
+  std::optional<LaunchOrder> launch_order;
+  std::optional<KeyOrder> key_order;
+  std::optional<Overlap> overlap;
+  std::optional<std::int64_t> blocks_per_sm;
 };
 
 /// `over`, and `under` where `over` is silent. A result's input states what was resolved as well as what was
