@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "core/base/parse.hpp"
 #include "tests/catch.hpp"
 
 namespace flashsim {
@@ -119,9 +120,8 @@ TEST_CASE(
 }
 
 TEST_CASE("a cache beyond 64 bits is an overflowed count") {
-  constexpr std::int64_t kLargest = std::int64_t{1} << 40;
-  CHECK(whole(shape(1, 1, 1, kLargest, kLargest), {}).overflowed());
-  CHECK_FALSE(whole(shape(1, 1, 1, kLargest, 128), {}).overflowed());
+  CHECK(whole(shape(1, 1, 1, kLargestDimension, kLargestDimension), {}).overflowed());
+  CHECK_FALSE(whole(shape(1, 1, 1, kLargestDimension, 128), {}).overflowed());
 }
 
 }  // namespace flashsim

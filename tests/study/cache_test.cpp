@@ -7,6 +7,7 @@
 #include <string>
 #include <variant>
 
+#include "core/base/parse.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_text.hpp"
 
@@ -236,13 +237,15 @@ TEST_CASE("what leaves 64 bits is an error with the shape") {
     CHECK(hint_of(report) == "make the problem smaller (--seq, --batch, --layers, --heads, --head-dim)");
     return message_of(report);
   };
-  constexpr std::int64_t kLargest = std::int64_t{1} << 40;
-  CHECK(refused([](CacheRequest& r) { r.account.seq = kLargest; }) ==
+  CHECK(refused([](CacheRequest& r) { r.account.seq = kLargestDimension; }) ==
         "a count of the KV cache leaves 64 bits (B 1 · H 32 · N 1099511627776 · d 128 · layers 1)");
-  refused([](CacheRequest& r) { r.account.batch = kLargest; });
-  refused([](CacheRequest& r) { r.account.head_dim = kLargest; });
-  refused([](CacheRequest& r) { r.account.heads = kLargest; });
-  refused([](CacheRequest& r) { r.layers = kLargest; });
+  refused([](CacheRequest& r) { r.account.batch = kLargestDimension; });
+  refused([](CacheRequest& r) {
+    r.account.head_dim = kLargestDimension;
+    r.account.batch = 16;
+  });
+  refused([](CacheRequest& r) { r.account.heads = kLargestDimension; });
+  refused([](CacheRequest& r) { r.layers = kLargestDimension; });
   // The cache itself fits here, and what standard makes of it doesn't.
   refused([](CacheRequest& r) {
     r.account.seq = std::int64_t{1} << 31;
