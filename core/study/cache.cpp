@@ -42,7 +42,7 @@ std::vector<CacheGrouping> groupings_of(const Problem& p, const CacheLayout& lay
                          .is_this = kv_heads == p.kv_heads,
                          .size = cache_size(p, layout, symbol)});
   };
-  add("multi-head", p.heads, Formula("H", p.heads));
+  add("multi-head", p.heads, Formula(p.heads == p.kv_heads ? "Hkv" : "H", p.heads));
   add(p.kv_heads == 1 ? "one head" : "grouped", p.kv_heads, Formula("Hkv", p.kv_heads));
   add("one head", 1, Formula(1));
   return groupings;

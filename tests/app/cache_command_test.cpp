@@ -37,7 +37,7 @@ bool has(const std::string& text, const std::string& wanted) {
 
 }  // namespace
 
-TEST_CASE("a model fills in heads and layers, and options win over it") {
+TEST_CASE("a model fills in heads and layers of a cache, and options win over it") {
   const json llama = json_of("--model llama-3.1-8b");
   CHECK(llama["input"]["layers"] == 32);
   CHECK(llama["input"]["heads"] == 32);
@@ -49,7 +49,7 @@ TEST_CASE("a model fills in heads and layers, and options win over it") {
   CHECK(json_of("")["input"]["layers"] == 1);
 }
 
-TEST_CASE("the terminal, CSV and Markdown tell what JSON tells") {
+TEST_CASE("the terminal, CSV and Markdown tell of a cache what JSON tells") {
   const std::string shape = "--model llama-3-8b --batch 4 --cache-dtype int8";
   const json result = json_of(shape)["result"];
   CHECK(result["cache"]["bytes"] == 2LL * 32 * 4 * 8 * 8192 * 130);
@@ -71,13 +71,13 @@ TEST_CASE("the terminal, CSV and Markdown tell what JSON tells") {
   CHECK(has(markdown, "| grouped: this one | 8 | 65.0 KiB | 520 MiB | 2.03 GiB | 2.54 % | 157 |"));
 }
 
-TEST_CASE("one sentence says which memory flash removes and which it leaves") {
+TEST_CASE("one sentence of the cache says which memory flash removes and which it leaves") {
   CHECK(has(run_flashsim("cache").out,
             "Flash removes S and P, which are gone after the call; it doesn't touch the KV cache, which "
             "stays.\n"));
 }
 
-TEST_CASE("bounds are called bounds, with the rate they come from") {
+TEST_CASE("bounds of a cache are called bounds, with the rate they come from") {
   CHECK(has(run_flashsim("cache").out,
             "by HBM bandwidth alone: a bound from the datasheet rate of 2.04 TB/s, not a measurement\n"));
 }
@@ -124,9 +124,10 @@ TEST_CASE("a JSON result repeats its cache, and options lie over it") {
   CHECK(over("--dtype bf16")["cache_dtype"] == "int4");
 }
 
-TEST_CASE("--explain prints formulas whose numbers multiply to the value") {
+TEST_CASE("--explain prints the formulas of a cache, whose numbers multiply to the value") {
+  const json explained = json_of("--model llama-3-8b --explain");
   int found = 0;
-  for (const json& e : json_of("--model llama-3-8b --explain")["result"]["explanations"]) {
+  for (const json& e : explained["result"]["explanations"]) {
     if (e["figure"] != "cache.bytes") continue;
     ++found;
     CHECK(e["formula"] == "2·layers·B·Hkv·N·R");
