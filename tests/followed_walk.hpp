@@ -39,8 +39,12 @@ class FollowedWalk : public Listener {
     kernels_.emplace_back(name, blocks);
     lines_.push_back(fmt::format("kernel {} {}", name, blocks));
   }
-  void allocate(Operand operand) override { lines_.push_back(fmt::format("allocate {}", name_of(operand))); }
-  void release(Operand operand) override { lines_.push_back(fmt::format("release {}", name_of(operand))); }
+  void allocate(Operand operand, Bytes) override {
+    lines_.push_back(fmt::format("allocate {}", name_of(operand)));
+  }
+  void release(Operand operand, Bytes) override {
+    lines_.push_back(fmt::format("release {}", name_of(operand)));
+  }
 
  private:
   static std::string line(const Step& step) {

@@ -17,13 +17,13 @@ FactsBlock memory_facts(const AccountReport& r) {
   const Problem& p = r.problem;
   FactsBlock block{.heading = "Memory"};
   block.facts.push_back(
-      {"peak intermediate", size_text(r.peak_intermediate()), alive_text(r.prediction.intermediate, p)});
+      {"peak intermediate", size_text(r.peak_intermediate()), alive_text(r.prediction.intermediate)});
   block.facts.push_back(
-      {"peak allocated", size_text(r.tally().peak_allocated), alive_text(r.prediction.allocated, p)});
+      {"peak allocated", size_text(r.tally().peak_allocated), alive_text(r.prediction.allocated)});
   block.facts.push_back({"with inputs", size_text(r.memory_needed()),
                          fmt::format("{} the {} of the {}", r.fits_memory() ? "fits" : "does NOT fit",
                                      size_text(r.machine.memory), r.machine.title)});
-  if (!facts_of(r.algorithm).tiled) {
+  if (!facts_of(r.method.algorithm).tiled) {
     block.facts.push_back(
         {"one head's matrix", size_text(score_matrix_bytes(p)),
          fmt::format("{} × {} = {} entries", p.seq, p.kv_seq, grouped(score_matrix_entries(p).value()))});
@@ -116,7 +116,7 @@ BarsBlock standard_bars(const AccountReport& r) {
   const bool less = own <= standard;
   const std::string times = three_digits(less ? ratio(standard, own) : ratio(own, standard));
   return {.bars = {{"Standard moves", size_text(standard), static_cast<double>(standard.value()), ""},
-                   {fmt::format("{} moves", facts_of(r.algorithm).title), size_text(own),
+                   {fmt::format("{} moves", facts_of(r.method.algorithm).title), size_text(own),
                     static_cast<double>(own.value()),
                     own == standard ? "the same" : fmt::format("{} × {}", times, less ? "less" : "more")}}};
 }
@@ -138,8 +138,8 @@ std::vector<std::string> legend(const AccountReport& r) {
       fmt::format("e = {} and a = {}: bytes of an element in storage ({}) and in accumulation ({})",
                   size_of(p.storage), size_of(p.accumulation()), name_of(p.storage),
                   name_of(p.accumulation())),
-      fmt::format("Tr = ⌈N/Br⌉ and Tc = ⌈Nkv/Bc⌉: query and key tiles; Br = {}, Bc = {}", r.tiling.query_rows,
-                  r.tiling.key_rows),
+      fmt::format("Tr = ⌈N/Br⌉ and Tc = ⌈Nkv/Bc⌉: query and key tiles; Br = {}, Bc = {}",
+                  r.method.tiling.query_rows, r.method.tiling.key_rows),
       "Σ: over the visited tile pairs of one head, with rows and keys the valid ones of a tile",
       "Σmasked: over those that hold a masked pair (standard and eager: over all pairs of the grid that do)",
       "A figure with several lines is their sum"};
@@ -160,11 +160,10 @@ void add_explanations(const AccountReport& r, Document& document) {
 
 }  // namespace
 
-std::string alive_text(const std::vector<Alive>& alive, const Problem& problem) {
+std::string alive_text(const std::vector<Alive>& alive) {
   std::vector<std::string> parts;
   for (const Alive& tensor : alive) {
-    parts.push_back(fmt::format("{} {}{}", name_of(tensor.operand),
-                                size_text(whole_size(tensor.operand, problem)),
+    parts.push_back(fmt::format("{} {}{}", name_of(tensor.operand), size_text(tensor.size),
                                 tensor.note.empty() ? "" : " (" + tensor.note + ")"));
   }
   return fmt::format("{}", fmt::join(parts, " + "));
@@ -193,17 +192,17 @@ VerdictLine check_line(const AccountReport& r) {
 Document account_document(const AccountReport& report, bool explain) {
   const AccountReport& r = report;
   Document document;
-  document.emplace_back(Title{
-      fmt::format("{} forward", facts_of(r.algorithm).title),
-      fmt::format("{} · tiles {} · {}", problem_text(r.problem), tiling_text(r.tiling), r.machine.title)});
+  document.emplace_back(Title{fmt::format("{} forward", facts_of(r.method.algorithm).title),
+                              fmt::format("{} · tiles {} · {}", problem_text(r.problem),
+                                          tiling_text(r.method.tiling), r.machine.title)});
   document.emplace_back(traffic_table("HBM traffic", r.tally(), r.problem));
-  if (!facts_of(r.algorithm).tiled) document.emplace_back(score_matrix_facts(r));
+  if (!facts_of(r.method.algorithm).tiled) document.emplace_back(score_matrix_facts(r));
   document.emplace_back(check_line(r));
   document.emplace_back(memory_facts(r));
   document.emplace_back(arithmetic_facts(r));
   document.emplace_back(block_facts(r));
   document.emplace_back(launch_facts(r));
-  if (r.standard && r.algorithm != Algorithm::standard) document.emplace_back(standard_bars(r));
+  if (r.standard && r.method.algorithm != Algorithm::standard) document.emplace_back(standard_bars(r));
   if (explain) add_explanations(r, document);
   return document;
 }
@@ -220,7 +219,7 @@ CsvTable account_csv(const AccountReport& report, bool explain) {
   };
   const Problem& p = r.problem;
   const Tally& tally = r.tally();
-  add("input", "", "algorithm", facts_of(r.algorithm).name);
+  add("input", "", "algorithm", facts_of(r.method.algorithm).name);
   add("input", "", "pass", "forward");
   for (const auto& [name, value] : {std::pair{"batch", p.batch},
                                     {"heads", p.heads},
@@ -233,8 +232,8 @@ CsvTable account_csv(const AccountReport& report, bool explain) {
   add("input", "", "dtype", name_of(p.storage));
   add("input", "", "causal", p.causal);
   add("input", "", "causal_alignment", name_of(p.alignment));
-  add("input", "", "tile_q", r.tiling.query_rows);
-  add("input", "", "tile_k", r.tiling.key_rows);
+  add("input", "", "tile_q", r.method.tiling.query_rows);
+  add("input", "", "tile_k", r.method.tiling.key_rows);
   add("input", "", "sram_bytes", r.shared_memory.value());
   add("input", "", "gpu", r.gpu);
   add_traffic_rows(table, "hbm", tally, p);

@@ -17,7 +17,7 @@ std::string mask_text(const Problem& problem);
 std::string problem_text(const Problem& problem);
 
 /// "O 64.0 MiB + L 1.00 MiB"
-std::string alive_text(const std::vector<Alive>& alive, const Problem& problem);
+std::string alive_text(const std::vector<Alive>& alive);
 
 Document account_document(const AccountReport& report, bool explain);
 

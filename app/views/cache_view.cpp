@@ -70,8 +70,8 @@ FactsBlock goes_facts(const CacheReport& r) {
   FactsBlock block{
       .heading = "Gone after the call, and used again by the next layer: intermediate memory of prefill"};
   for (const CallMemory& call : r.calls) {
-    block.facts.push_back({std::string(facts_of(call.algorithm).name), size_text(call.peak),
-                           alive_text(call.intermediate, r.prefill)});
+    block.facts.push_back(
+        {std::string(facts_of(call.algorithm).name), size_text(call.peak), alive_text(call.intermediate)});
   }
   return block;
 }

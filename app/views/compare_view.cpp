@@ -30,10 +30,10 @@ Document compare_document(const CompareReport& report, bool explain) {
                               "blocks", "SMs at work", "counted"}};
   BarsBlock bars;
   for (const AccountReport& r : report.accounts) {
-    const std::string name(facts_of(r.algorithm).name);
+    const std::string name(facts_of(r.method.algorithm).name);
     const Flow total = r.tally().hbm_total();
-    traffic.rows.push_back({name, tiling_text(r.tiling), size_text(total.read), size_text(total.written),
-                            size_text(total.total()),
+    traffic.rows.push_back({name, tiling_text(r.method.tiling), size_text(total.read),
+                            size_text(total.written), size_text(total.total()),
                             three_digits(100 * ratio(total.total(), standard)) + " %",
                             three_digits(r.intensity().value)});
     rest.rows.push_back({name, size_text(r.peak_intermediate()), size_text(r.tally().peak_allocated),
@@ -49,7 +49,7 @@ Document compare_document(const CompareReport& report, bool explain) {
   for (const AccountReport& r : report.accounts) {
     if (r.discrepancies.empty()) continue;
     VerdictLine line = check_line(r);
-    line.text = fmt::format("{}: {}", facts_of(r.algorithm).name, line.text);
+    line.text = fmt::format("{}: {}", facts_of(r.method.algorithm).name, line.text);
     document.emplace_back(std::move(line));
   }
   if (explain) {
@@ -91,10 +91,10 @@ CsvTable compare_csv(const CompareReport& report) {
     const Flow sram = tally.sram_total();
     const Occupancy& kernel = r.kernels.front();
     const auto equal = r.predicted_equals_counted();
-    std::vector<std::string> row{std::string(facts_of(r.algorithm).name)};
+    std::vector<std::string> row{std::string(facts_of(r.method.algorithm).name)};
     for (const std::int64_t number :
-         {r.tiling.query_rows, r.tiling.key_rows, hbm.read.value(), hbm.written.value(), hbm.total().value(),
-          sm.read.value(), sm.written.value(), sram.read.value(), sram.written.value(),
+         {r.method.tiling.query_rows, r.method.tiling.key_rows, hbm.read.value(), hbm.written.value(),
+          hbm.total().value(), sm.read.value(), sm.written.value(), sram.read.value(), sram.written.value(),
           r.peak_intermediate().value(), tally.peak_allocated.value(), r.flops.paper.value().value(),
           r.flops.exact.value().value(), tally.work.products.value(), tally.work.rescale.value(),
           tally.work.exponentials.value()}) {

@@ -9,12 +9,12 @@ void Ledger::kernel(std::string_view name, std::int64_t blocks) {
   tally_.kernels.push_back({std::string(name), blocks});
 }
 
-void Ledger::allocate(Operand operand) {
-  alive_ += whole_size(operand, problem_);
+void Ledger::allocate(Operand, Bytes size) {
+  alive_ += size;
   tally_.peak_allocated = std::max(tally_.peak_allocated, alive_);
 }
 
-void Ledger::release(Operand operand) { alive_ = alive_ - whole_size(operand, problem_); }
+void Ledger::release(Operand, Bytes size) { alive_ = alive_ - size; }
 
 void Ledger::move_in(const Step& step, Bytes bytes) {
   if (!step.again) tally_.hbm_of(step.operand).read += bytes;
@@ -127,9 +127,8 @@ void Ledger::step(const Step& step) {
   }
 }
 
-Tally Ledger::all_heads() const {
-  const Count heads = Count(problem_.batch) * problem_.heads;
-  const auto times = [&](Flow flow) { return Flow{flow.read * heads, flow.written * heads}; };
+Tally Ledger::times(Count walks) const {
+  const auto times = [&](Flow flow) { return Flow{flow.read * walks, flow.written * walks}; };
   Tally all = tally_;
   for (auto* flows : {&all.hbm, &all.initial, &all.sm}) {
     for (Flow& flow : *flows) flow = times(flow);
@@ -138,10 +137,10 @@ Tally Ledger::all_heads() const {
   Work& work = all.work;
   for (Flops* flops :
        {&work.products, &work.scale, &work.mask, &work.softmax, &work.rescale, &work.normalise}) {
-    *flops = *flops * heads;
+    *flops = *flops * walks;
   }
-  work.exponentials = work.exponentials * heads;
-  for (KernelLaunch& kernel : all.kernels) kernel.blocks = kernel.blocks * heads;
+  work.exponentials = work.exponentials * walks;
+  for (KernelLaunch& kernel : all.kernels) kernel.blocks = kernel.blocks * walks;
   return all;
 }
 

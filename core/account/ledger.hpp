@@ -15,13 +15,15 @@ class Ledger : public Listener {
 
   void step(const Step& step) override;
   void kernel(std::string_view name, std::int64_t blocks) override;
-  void allocate(Operand operand) override;
-  void release(Operand operand) override;
+  void allocate(Operand operand, Bytes size) override;
+  void release(Operand operand, Bytes size) override;
 
   /// What was walked adds up to this: one head, or what an execution told this ledger of all of them.
   [[nodiscard]] const Tally& walked() const { return tally_; }
   /// The same for all B·H heads, which walk alike.
-  [[nodiscard]] Tally all_heads() const;
+  [[nodiscard]] Tally all_heads() const { return times(Count(problem_.batch) * problem_.heads); }
+  /// The same for so many walks.
+  [[nodiscard]] Tally times(Count walks) const;
 
  private:
   void move_in(const Step& step, Bytes bytes);

@@ -7,9 +7,8 @@
 
 #include "core/account/formula.hpp"
 #include "core/account/tally.hpp"
-#include "core/problem/algorithm.hpp"
+#include "core/problem/method.hpp"
 #include "core/problem/problem.hpp"
-#include "core/problem/tiling.hpp"
 
 namespace flashsim {
 
@@ -25,6 +24,7 @@ struct Explanation {
 struct Alive {
   Operand operand{};
   std::string note;
+  Bytes size;  ///< over all heads
 };
 
 struct Prediction {
@@ -34,8 +34,13 @@ struct Prediction {
   std::vector<Alive> allocated;     ///< alive at the peak, as an allocator sees it
 };
 
-/// The closed form of `algorithm`, forward, over all batch entries and heads.
-Prediction predict(Algorithm algorithm, const Problem& problem, Tiling tiling);
+/// The closed form of `method`, over all batch entries and heads.
+Prediction predict(const Problem& problem, const Method& method);
+
+/// The same, forward, of an algorithm that has nothing to choose but its tiles.
+inline Prediction predict(Algorithm algorithm, const Problem& problem, Tiling tiling) {
+  return predict(problem, Method{.algorithm = algorithm, .tiling = tiling});
+}
 
 /// FLOPs that the problem asks for, whatever the algorithm.
 struct ProblemFlops {
@@ -48,6 +53,6 @@ ProblemFlops problem_flops(const Problem& problem);
 Bytes input_bytes(const Problem& problem);
 
 /// Bytes of the tensors of a peak, together.
-Bytes total_size(const std::vector<Alive>& alive, const Problem& problem);
+Bytes total_size(const std::vector<Alive>& alive);
 
 }  // namespace flashsim

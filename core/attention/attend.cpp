@@ -26,11 +26,11 @@ class Followed : public Listener {
   void kernel(std::string_view name, std::int64_t blocks) override {
     if (next_ != nullptr) next_->kernel(name, blocks);
   }
-  void allocate(Operand operand) override {
-    if (next_ != nullptr) next_->allocate(operand);
+  void allocate(Operand operand, Bytes size) override {
+    if (next_ != nullptr) next_->allocate(operand, size);
   }
-  void release(Operand operand) override {
-    if (next_ != nullptr) next_->release(operand);
+  void release(Operand operand, Bytes size) override {
+    if (next_ != nullptr) next_->release(operand, size);
   }
 
  private:

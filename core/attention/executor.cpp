@@ -135,7 +135,11 @@ void Executor<T>::step(const Step& step) {
     case Operation::accumulate: accumulate(step); break;
     case Operation::finish: finish(step); break;
     case Operation::store: store(step); break;
-    case Operation::discard: break;
+    case Operation::discard:
+    case Operation::row_maximum:
+    case Operation::denominator:
+    case Operation::dropout:
+    case Operation::combine: break;
     case Operation::row_dot: row_dots(step); break;
     case Operation::probabilities: probabilities(step); break;
     case Operation::value_gradient:

@@ -114,8 +114,7 @@ void Executor<T>::load(const Step& step) {
     case Operand::D: std::copy_n(head_.delta.row(step.rows.begin), rows, delta_.begin()); break;
     case Operand::m: std::copy_n(statistic(m_, step), rows, m_now_.begin()); break;
     case Operand::l: std::copy_n(statistic(l_, step), rows, l_now_.begin()); break;
-    case Operand::dK:
-    case Operand::dV: break;
+    default: break;
   }
 }
 
@@ -162,10 +161,7 @@ void Executor<T>::store(const Step& step) {
     case Operand::D: std::copy_n(delta_.begin(), rows, head_.delta.row(step.rows.begin)); break;
     case Operand::m: std::copy_n(m_now_.begin(), rows, statistic(m_, step)); break;
     case Operand::l: std::copy_n(l_now_.begin(), rows, statistic(l_, step)); break;
-    case Operand::Q:
-    case Operand::K:
-    case Operand::V:
-    case Operand::dO: break;
+    default: break;
   }
 }
 

@@ -20,6 +20,11 @@ enum class Operation {
   finish,          ///< O_i ← O_i / l, and L = m + ln l where it is written
   store,           ///< a tile goes from the chip to HBM
   discard,         ///< a tile leaves the chip and nothing is written
+  // Without the online softmax.
+  row_maximum,  ///< m ← max(m, row maxima of S_ij)
+  denominator,  ///< l ← l + row sums of exp(S_ij − m)
+  dropout,      ///< P_dropped = Z ∘ P / (1 − rate); backward the same of the gradient
+  combine,      ///< what the parts of the keys left becomes O and L
   // Backward.
   row_dot,               ///< D_i = Σ dO_i ∘ O_i over each row; where P is kept, Σ dP_i ∘ P_i
   probabilities,         ///< P_ij = exp(S_ij − L_i)
@@ -30,48 +35,26 @@ enum class Operation {
   key_gradient,          ///< dK_j ← dK_j + scale · dS_ijᵀ Q_i
 };
 
-inline constexpr std::array kOperations{Operation::initialise,
-                                        Operation::load,
-                                        Operation::reset,
-                                        Operation::scores,
-                                        Operation::scale,
-                                        Operation::mask,
-                                        Operation::softmax,
-                                        Operation::online_softmax,
-                                        Operation::rescale,
-                                        Operation::accumulate,
-                                        Operation::finish,
-                                        Operation::store,
-                                        Operation::discard,
-                                        Operation::row_dot,
-                                        Operation::probabilities,
-                                        Operation::value_gradient,
-                                        Operation::probability_gradient,
-                                        Operation::score_gradient,
-                                        Operation::query_gradient,
-                                        Operation::key_gradient};
+inline constexpr std::array kOperations{
+    Operation::initialise,     Operation::load,           Operation::reset,
+    Operation::scores,         Operation::scale,          Operation::mask,
+    Operation::softmax,        Operation::online_softmax, Operation::rescale,
+    Operation::accumulate,     Operation::finish,         Operation::store,
+    Operation::discard,        Operation::row_maximum,    Operation::denominator,
+    Operation::dropout,        Operation::combine,        Operation::row_dot,
+    Operation::probabilities,  Operation::value_gradient, Operation::probability_gradient,
+    Operation::score_gradient, Operation::query_gradient, Operation::key_gradient};
 
 constexpr std::string_view name_of(Operation operation) {
-  constexpr std::array<std::string_view, 20> kNames{"initialise",
-                                                    "load",
-                                                    "reset",
-                                                    "scores",
-                                                    "scale",
-                                                    "mask",
-                                                    "softmax",
-                                                    "online_softmax",
-                                                    "rescale",
-                                                    "accumulate",
-                                                    "finish",
-                                                    "store",
-                                                    "discard",
-                                                    "row_dot",
-                                                    "probabilities",
-                                                    "value_gradient",
-                                                    "probability_gradient",
-                                                    "score_gradient",
-                                                    "query_gradient",
-                                                    "key_gradient"};
+  constexpr std::array<std::string_view, 24> kNames{
+      "initialise",     "load",           "reset",
+      "scores",         "scale",          "mask",
+      "softmax",        "online_softmax", "rescale",
+      "accumulate",     "finish",         "store",
+      "discard",        "row_maximum",    "denominator",
+      "dropout",        "combine",        "row_dot",
+      "probabilities",  "value_gradient", "probability_gradient",
+      "score_gradient", "query_gradient", "key_gradient"};
   return kNames[static_cast<std::size_t>(operation)];
 }
 

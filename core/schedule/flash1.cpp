@@ -5,11 +5,11 @@
 
 namespace flashsim {
 
-void walk_flash1(const Problem& problem, Tiling tiling, Range part, Listener& listener) {
-  const TileGrid grid(problem, tiling);
+void walk_flash1(const Problem& problem, const Method& method, Range part, Listener& listener) {
+  const TileGrid grid(problem, method.tiling);
   using enum Operation;
   constexpr std::array kState{Operand::O, Operand::l, Operand::m};
-  for (const Operand state : kState) listener.allocate(state);
+  for (const Operand state : kState) listener.allocate(state, whole_size(state, grid.problem()));
   listener.kernel("attention", 1);
   for (std::int64_t i = part.begin; i < part.end; ++i) {
     for (const Operand state : kState) listener.step(grid.on_rows(initialise, i, state));

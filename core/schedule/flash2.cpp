@@ -5,11 +5,11 @@
 
 namespace flashsim {
 
-void walk_flash2(const Problem& problem, Tiling tiling, Range part, Listener& listener) {
-  const TileGrid grid(problem, tiling);
+void walk_flash2(const Problem& problem, const Method& method, Range part, Listener& listener) {
+  const TileGrid grid(problem, method.tiling);
   using enum Operation;
-  listener.allocate(Operand::O);
-  listener.allocate(Operand::L);
+  listener.allocate(Operand::O, whole_size(Operand::O, grid.problem()));
+  listener.allocate(Operand::L, whole_size(Operand::L, grid.problem()));
   listener.kernel("attention", grid.query_tiles());
   for (std::int64_t i = part.begin; i < part.end; ++i) {
     listener.step(grid.on_rows(load, i, Operand::Q));

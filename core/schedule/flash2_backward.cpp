@@ -17,8 +17,8 @@ Operand query_gradient_sum(const Problem& problem) {
 
 /// D = Σ dO ∘ O, and dQ's starting zeros: a thread block for every query tile.
 void walk_deltas(const TileGrid& grid, Operand sum, Range part, Listener& listener) {
-  listener.allocate(Operand::D);
-  listener.allocate(sum);
+  listener.allocate(Operand::D, whole_size(Operand::D, grid.problem()));
+  listener.allocate(sum, whole_size(sum, grid.problem()));
   listener.kernel("deltas", grid.query_tiles());
   for (std::int64_t i = part.begin; i < part.end; ++i) {
     listener.step(grid.on_rows(initialise, i, sum));
@@ -31,8 +31,8 @@ void walk_deltas(const TileGrid& grid, Operand sum, Range part, Listener& listen
 
 /// A thread block for every key tile.
 void walk_gradients(const TileGrid& grid, Operand sum, Range part, Listener& listener) {
-  listener.allocate(Operand::dK);
-  listener.allocate(Operand::dV);
+  listener.allocate(Operand::dK, whole_size(Operand::dK, grid.problem()));
+  listener.allocate(Operand::dV, whole_size(Operand::dV, grid.problem()));
   listener.kernel("gradients", grid.key_tiles());
   for (std::int64_t j = part.begin; j < part.end; ++j) {
     const std::int64_t first = grid.first_visitor(j);
@@ -64,7 +64,7 @@ void walk_gradients(const TileGrid& grid, Operand sum, Range part, Listener& lis
 
 /// dQ in the storage type.
 void walk_conversion(const TileGrid& grid, Range part, Listener& listener) {
-  listener.allocate(Operand::dQ);
+  listener.allocate(Operand::dQ, whole_size(Operand::dQ, grid.problem()));
   listener.kernel("conversion", grid.query_tiles());
   for (std::int64_t i = part.begin; i < part.end; ++i) {
     listener.step(grid.on_rows(load, i, Operand::dQ_sum));

@@ -5,12 +5,12 @@
 
 namespace flashsim {
 
-void walk_standard(const Problem& problem, Tiling tiling, Range part, Listener& listener) {
-  const TileGrid grid(problem, tiling);
-  listener.allocate(Operand::S);
+void walk_standard(const Problem& problem, const Method& method, Range part, Listener& listener) {
+  const TileGrid grid(problem, method.tiling);
+  listener.allocate(Operand::S, whole_size(Operand::S, grid.problem()));
   walk_scores_product(grid, part, listener);
   walk_row_softmax(grid, part, true, listener);
-  listener.allocate(Operand::O);
+  listener.allocate(Operand::O, whole_size(Operand::O, grid.problem()));
   walk_output_product(grid, part, listener);
 }
 

@@ -11,7 +11,7 @@ using enum Operation;
 /// dV = Pᵀ dO or dK = scale · dSᵀ Q: a thread block for every key tile.
 void walk_key_side(const TileGrid& grid, Operation product, Operand weights, Operand rows, Operand result,
                    Listener& listener) {
-  listener.allocate(result);
+  listener.allocate(result, whole_size(result, grid.problem()));
   listener.kernel(name_of(product), grid.key_tiles());
   for (std::int64_t j = 0; j < grid.key_tiles(); ++j) {
     listener.step(grid.on_keys(reset, j, result));
@@ -26,7 +26,7 @@ void walk_key_side(const TileGrid& grid, Operation product, Operand weights, Ope
 
 /// dP = dO Vᵀ: a thread block for every tile.
 void walk_probability_gradient(const TileGrid& grid, Listener& listener) {
-  listener.allocate(Operand::dP);
+  listener.allocate(Operand::dP, whole_size(Operand::dP, grid.problem()));
   listener.kernel("probability_gradient", grid.query_tiles() * grid.key_tiles());
   for (std::int64_t i = 0; i < grid.query_tiles(); ++i) {
     for (std::int64_t j = 0; j < grid.key_tiles(); ++j) {
@@ -56,7 +56,7 @@ void walk_score_gradient(const TileGrid& grid, Listener& listener) {
 
 /// dQ = scale · dS K: a thread block for every query tile.
 void walk_query_gradient(const TileGrid& grid, Listener& listener) {
-  listener.allocate(Operand::dQ);
+  listener.allocate(Operand::dQ, whole_size(Operand::dQ, grid.problem()));
   listener.kernel("query_gradient", grid.query_tiles());
   for (std::int64_t i = 0; i < grid.query_tiles(); ++i) {
     listener.step(grid.on_rows(reset, i, Operand::dQ));

@@ -16,6 +16,8 @@ class TileGrid {
  public:
   TileGrid(const Problem& problem, Tiling tiling) : problem_(problem), tiling_(tiling) {}
 
+  [[nodiscard]] const Problem& problem() const { return problem_; }
+
   /// The numbers of all tiles.
   [[nodiscard]] Range every_query_tile() const { return {0, query_tiles()}; }
   [[nodiscard]] Range every_key_tile() const { return {0, key_tiles()}; }

@@ -17,26 +17,28 @@ class StepsAlone : public Listener {
   Listener& next_;
 };
 
-void walk_any(Algorithm algorithm, const Problem& problem, Tiling tiling, Range part, Listener& listener) {
-  switch (algorithm) {
-    case Algorithm::standard: return walk_standard(problem, tiling, part, listener);
-    case Algorithm::eager: return walk_eager(problem, tiling, part, listener);
-    case Algorithm::flash1: return walk_flash1(problem, tiling, part, listener);
-    case Algorithm::flash2: return walk_flash2(problem, tiling, part, listener);
+void walk_forward(const Problem& problem, const Method& method, Range part, Listener& listener) {
+  switch (method.algorithm) {
+    case Algorithm::standard: return walk_standard(problem, method, part, listener);
+    case Algorithm::eager: return walk_eager(problem, method, part, listener);
+    case Algorithm::flash1: return walk_flash1(problem, method, part, listener);
+    case Algorithm::flash2: return walk_flash2(problem, method, part, listener);
   }
 }
 
 }  // namespace
 
-void walk(Algorithm algorithm, const Problem& problem, Tiling tiling, Listener& listener) {
-  walk_any(algorithm, problem, tiling, TileGrid(problem, tiling).every_query_tile(), listener);
+void walk(const Problem& problem, const Method& method, Listener& listener) {
+  if (method.pass != Pass::backward) {
+    walk_forward(problem, method, TileGrid(problem, method.tiling).every_query_tile(), listener);
+  }
+  if (method.pass != Pass::forward) walk_backward(method.algorithm, problem, method.tiling, listener);
 }
 
-void walk_part(Algorithm algorithm, const Problem& problem, Tiling tiling, Range query_tiles,
-               Listener& listener) {
-  if (query_tiles.begin == 0) return walk_any(algorithm, problem, tiling, query_tiles, listener);
+void walk_part(const Problem& problem, const Method& method, Range query_tiles, Listener& listener) {
+  if (query_tiles.begin == 0) return walk_forward(problem, method, query_tiles, listener);
   StepsAlone steps(listener);
-  walk_any(algorithm, problem, tiling, query_tiles, steps);
+  walk_forward(problem, method, query_tiles, steps);
 }
 
 void walk_backward_part(BackwardKernel kernel, const Problem& problem, Tiling tiling, Range tiles,

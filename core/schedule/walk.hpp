@@ -5,9 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "core/problem/algorithm.hpp"
+#include "core/problem/method.hpp"
 #include "core/problem/problem.hpp"
-#include "core/problem/tiling.hpp"
 #include "core/schedule/step.hpp"
 
 namespace flashsim {
@@ -22,19 +21,34 @@ class Listener {
     (void)name;
     (void)blocks;
   }
-  /// Memory for a whole tensor is taken, or given back.
-  virtual void allocate(Operand operand) { (void)operand; }
-  virtual void release(Operand operand) { (void)operand; }
+  /// Memory of `size`, over all heads, is taken, or given back.
+  virtual void allocate(Operand operand, Bytes size) {
+    (void)operand;
+    (void)size;
+  }
+  virtual void release(Operand operand, Bytes size) {
+    (void)operand;
+    (void)size;
+  }
 };
 
-/// Walks one head of `algorithm` forward. All heads of a problem walk alike.
-void walk(Algorithm algorithm, const Problem& problem, Tiling tiling, Listener& listener);
+/// Walks one head by `method`, forward, backward or both, as it says. All heads of a problem walk alike.
+void walk(const Problem& problem, const Method& method, Listener& listener);
 
-/// The steps of that walk that belong to query tiles [begin, end). No query tile needs what another made, so
-/// the parts of a walk can be taken side by side. What the parts share is a step of each of them, marked
-/// `elsewhere` in all but the first; kernels and memory are told by the part that begins with tile 0.
-void walk_part(Algorithm algorithm, const Problem& problem, Tiling tiling, Range query_tiles,
-               Listener& listener);
+/// The same, forward, of an algorithm that has nothing to choose but its tiles.
+inline void walk(Algorithm algorithm, const Problem& problem, Tiling tiling, Listener& listener) {
+  walk(problem, Method{.algorithm = algorithm, .tiling = tiling}, listener);
+}
+
+/// The steps of a forward walk that belong to query tiles [begin, end). No query tile needs what another
+/// made, so the parts of a walk can be taken side by side. What the parts share is a step of each of them,
+/// marked `elsewhere` in all but the first; kernels and memory are told by the part that begins with tile 0.
+void walk_part(const Problem& problem, const Method& method, Range query_tiles, Listener& listener);
+
+inline void walk_part(Algorithm algorithm, const Problem& problem, Tiling tiling, Range query_tiles,
+                      Listener& listener) {
+  walk_part(problem, Method{.algorithm = algorithm, .tiling = tiling}, query_tiles, listener);
+}
 
 /// `algorithm` has a backward walk.
 constexpr bool has_backward(Algorithm algorithm) {
@@ -53,10 +67,10 @@ void walk_backward_part(BackwardKernel kernel, const Problem& problem, Tiling ti
                         Listener& listener);
 
 // One file each; the walks above call the one that is named.
-void walk_standard(const Problem& problem, Tiling tiling, Range part, Listener& listener);
-void walk_eager(const Problem& problem, Tiling tiling, Range part, Listener& listener);
-void walk_flash1(const Problem& problem, Tiling tiling, Range part, Listener& listener);
-void walk_flash2(const Problem& problem, Tiling tiling, Range part, Listener& listener);
+void walk_standard(const Problem& problem, const Method& method, Range part, Listener& listener);
+void walk_eager(const Problem& problem, const Method& method, Range part, Listener& listener);
+void walk_flash1(const Problem& problem, const Method& method, Range part, Listener& listener);
+void walk_flash2(const Problem& problem, const Method& method, Range part, Listener& listener);
 void walk_standard_backward(const Problem& problem, Tiling tiling, Listener& listener);
 void walk_flash2_backward(BackwardKernel kernel, const Problem& problem, Tiling tiling, Range tiles,
                           Listener& listener);

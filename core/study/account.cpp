@@ -20,8 +20,8 @@ class Watched : public Listener {
     next_.step(step);
   }
   void kernel(std::string_view name, std::int64_t blocks) override { next_.kernel(name, blocks); }
-  void allocate(Operand operand) override { next_.allocate(operand); }
-  void release(Operand operand) override { next_.release(operand); }
+  void allocate(Operand operand, Bytes size) override { next_.allocate(operand, size); }
+  void release(Operand operand, Bytes size) override { next_.release(operand, size); }
 
  private:
   static constexpr std::int64_t kInterval = 1 << 20;
@@ -32,10 +32,10 @@ class Watched : public Listener {
 };
 
 std::optional<StandardBeside> standard_beside(const Problem& problem, const AccountSources& sources) {
-  const Prediction standard = sources.predict(Algorithm::standard, problem, Tiling{});
+  const Prediction standard = sources.predict(problem, Method{.algorithm = Algorithm::standard});
   if (standard.tally.hbm_total().total().overflowed()) return std::nullopt;
   return StandardBeside{.hbm = standard.tally.hbm_total().total(),
-                        .peak_intermediate = total_size(standard.intermediate, problem)};
+                        .peak_intermediate = total_size(standard.intermediate)};
 }
 
 }  // namespace
@@ -61,7 +61,7 @@ Bytes score_matrix_bytes(const Problem& problem) {
 Result<AccountReport> make_account(const AccountRequest& request, const Progress& progress,
                                    const AccountSources& sources) {
   AccountReport report;
-  report.algorithm = request.algorithm.value_or(Algorithm::flash2);
+  report.method.algorithm = request.algorithm.value_or(Algorithm::flash2);
   const auto problem = resolve_problem(request);
   if (!problem) return problem.error();
   report.problem = *problem;
@@ -75,22 +75,23 @@ Result<AccountReport> make_account(const AccountRequest& request, const Progress
   const std::string limit_name = limit_is_machines
                                      ? fmt::format("a block's limit on {}", report.machine.title)
                                      : std::string("the limit given by --sram");
-  const auto tiling =
-      resolve_tiling(report.algorithm, report.problem, request.tiles, report.shared_memory, limit_name);
+  const auto tiling = resolve_tiling(report.method.algorithm, report.problem, request.tiles,
+                                     report.shared_memory, limit_name);
   if (!tiling) return tiling.error();
-  report.tiling = *tiling;
+  report.method.tiling = *tiling;
 
-  report.prediction = sources.predict(report.algorithm, report.problem, report.tiling);
+  report.prediction = sources.predict(report.problem, report.method);
   report.flops = problem_flops(report.problem);
   if (report.tally().overflowed() || report.memory_needed().overflowed() ||
       score_matrix_bytes(report.problem).overflowed() || report.flops.paper.value().overflowed() ||
       report.flops.exact.value().overflowed()) {
-    return leaves_64_bits(report.algorithm, report.problem);
+    return leaves_64_bits(report.method.algorithm, report.problem);
   }
   for (const KernelLaunch& kernel : report.tally().kernels) {
-    Footprint footprint = footprint_of(report.algorithm, kernel.name, report.problem, report.tiling);
+    Footprint footprint =
+        footprint_of(report.method.algorithm, kernel.name, report.problem, report.method.tiling);
     if (footprint.shared_total().overflowed() || footprint.register_total().overflowed()) {
-      return leaves_64_bits(report.algorithm, report.problem);
+      return leaves_64_bits(report.method.algorithm, report.problem);
     }
     report.kernels.push_back(
         occupancy_of(kernel, std::move(footprint), report.machine, report.shared_memory));
@@ -100,11 +101,11 @@ Result<AccountReport> make_account(const AccountRequest& request, const Progress
     Ledger ledger(report.problem);
     if (progress) {
       Watched watched(ledger, report.tally().steps.value(), progress);
-      sources.walk(report.algorithm, report.problem, report.tiling, watched);
+      sources.walk(report.problem, report.method, watched);
     } else {
-      sources.walk(report.algorithm, report.problem, report.tiling, ledger);
+      sources.walk(report.problem, report.method, ledger);
     }
-    report.counted = ledger.all_heads();
+    report.counted = ledger.times(walks_of(report.problem, report.method));
     report.discrepancies = discrepancies(report.tally(), *report.counted);
   }
 

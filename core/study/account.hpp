@@ -13,10 +13,9 @@
 #include "core/account/occupancy.hpp"
 #include "core/account/prediction.hpp"
 #include "core/base/result.hpp"
-#include "core/problem/algorithm.hpp"
 #include "core/problem/machine.hpp"
+#include "core/problem/method.hpp"
 #include "core/problem/problem.hpp"
-#include "core/problem/tiling.hpp"
 #include "core/schedule/walk.hpp"
 #include "core/study/request.hpp"
 #include "core/study/traffic.hpp"
@@ -28,8 +27,12 @@ inline constexpr std::int64_t kStepsCountedAlways = 1'000'000;
 
 /// Where the figures come from. Tests put a wrong one in its place and see it reported.
 struct AccountSources {
-  std::function<Prediction(Algorithm, const Problem&, Tiling)> predict = flashsim::predict;
-  std::function<void(Algorithm, const Problem&, Tiling, Listener&)> walk = flashsim::walk;
+  std::function<Prediction(const Problem&, const Method&)> predict =
+      [](const Problem& problem, const Method& method) { return flashsim::predict(problem, method); };
+  std::function<void(const Problem&, const Method&, Listener&)> walk =
+      [](const Problem& problem, const Method& method, Listener& listener) {
+        flashsim::walk(problem, method, listener);
+      };
 };
 
 /// Told now and then how much of a long walk is done, from 0 to 1.
@@ -42,11 +45,10 @@ struct StandardBeside {
 };
 
 struct AccountReport {
-  Algorithm algorithm{};
   Problem problem;
+  Method method;
   Machine machine;
-  std::string gpu;  ///< as it was asked for: a name or a path
-  Tiling tiling;
+  std::string gpu;      ///< as it was asked for: a name or a path
   Bytes shared_memory;  ///< the limit that tiles must fit
 
   Prediction prediction;
@@ -59,7 +61,7 @@ struct AccountReport {
 
   [[nodiscard]] const Tally& tally() const { return prediction.tally; }
   [[nodiscard]] Bytes hbm_bytes() const { return tally().hbm_total().total(); }
-  [[nodiscard]] Bytes peak_intermediate() const { return total_size(prediction.intermediate, problem); }
+  [[nodiscard]] Bytes peak_intermediate() const { return total_size(prediction.intermediate); }
   /// Inputs and peak together.
   [[nodiscard]] Bytes memory_needed() const { return input_bytes(problem) + tally().peak_allocated; }
   [[nodiscard]] bool fits_memory() const { return memory_needed() <= machine.memory; }

@@ -31,12 +31,11 @@ ordered_json sram_json(const Tally& tally) {
   return sram;
 }
 
-ordered_json alive_json(const std::vector<Alive>& alive, const Problem& problem) {
+ordered_json alive_json(const std::vector<Alive>& alive) {
   ordered_json list = ordered_json::array();
   for (const Alive& tensor : alive) {
-    list.push_back({{"tensor", name_of(tensor.operand)},
-                    {"bytes", whole_size(tensor.operand, problem).value()},
-                    {"note", tensor.note}});
+    list.push_back(
+        {{"tensor", name_of(tensor.operand)}, {"bytes", tensor.size.value()}, {"note", tensor.note}});
   }
   return list;
 }
@@ -105,9 +104,9 @@ ordered_json result_json(const AccountReport& r, bool explain) {
   result["sm"] = flow_json(tally.sm_total());
   result["sram"] = sram_json(tally);
   result["peak_intermediate_bytes"] = r.peak_intermediate().value();
-  result["peak_intermediate"] = alive_json(r.prediction.intermediate, p);
+  result["peak_intermediate"] = alive_json(r.prediction.intermediate);
   result["peak_allocated_bytes"] = tally.peak_allocated.value();
-  result["peak_allocated"] = alive_json(r.prediction.allocated, p);
+  result["peak_allocated"] = alive_json(r.prediction.allocated);
   result["memory"] = {{"input_bytes", input_bytes(p).value()},
                       {"needed_bytes", r.memory_needed().value()},
                       {"machine_bytes", r.machine.memory.value()},
@@ -141,10 +140,10 @@ ordered_json explanations_json(const std::vector<ExplainedFigure>& figures) {
 }
 
 ordered_json account_json(const AccountReport& r, bool explain) {
-  ordered_json input{{"algorithm", facts_of(r.algorithm).name}};
+  ordered_json input{{"algorithm", facts_of(r.method.algorithm).name}};
   input.update(problem_input(r));
-  input["tile_q"] = r.tiling.query_rows;
-  input["tile_k"] = r.tiling.key_rows;
+  input["tile_q"] = r.method.tiling.query_rows;
+  input["tile_k"] = r.method.tiling.key_rows;
   input["sram_bytes"] = r.shared_memory.value();
   input["gpu"] = r.gpu;
   return {{"schema", "flashsim.account/1"}, {"input", std::move(input)}, {"result", result_json(r, explain)}};
@@ -159,9 +158,9 @@ ordered_json compare_json(const CompareReport& report, bool explain) {
   input["gpu"] = first.gpu;
   ordered_json algorithms = ordered_json::array();
   for (const AccountReport& account : report.accounts) {
-    ordered_json entry{{"algorithm", facts_of(account.algorithm).name},
-                       {"tile_q", account.tiling.query_rows},
-                       {"tile_k", account.tiling.key_rows}};
+    ordered_json entry{{"algorithm", facts_of(account.method.algorithm).name},
+                       {"tile_q", account.method.tiling.query_rows},
+                       {"tile_k", account.method.tiling.key_rows}};
     entry.update(result_json(account, explain));
     algorithms.push_back(std::move(entry));
   }

@@ -152,7 +152,7 @@ Result<CacheReport> make_cache_report(const CacheRequest& request) {
     CallMemory call{.algorithm = algorithm,
                     .intermediate = predict(algorithm, report.prefill, Tiling{}).intermediate,
                     .peak = {}};
-    call.peak = total_size(call.intermediate, report.prefill);
+    call.peak = total_size(call.intermediate);
     if (call.peak.overflowed()) return cache_leaves_64_bits(report);
     report.calls.push_back(std::move(call));
   }

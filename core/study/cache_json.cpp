@@ -61,9 +61,8 @@ ordered_json prefill_part(const CacheReport& r) {
   for (const CallMemory& call : r.calls) {
     ordered_json tensors = ordered_json::array();
     for (const Alive& tensor : call.intermediate) {
-      tensors.push_back({{"tensor", name_of(tensor.operand)},
-                         {"bytes", whole_size(tensor.operand, r.prefill).value()},
-                         {"note", tensor.note}});
+      tensors.push_back(
+          {{"tensor", name_of(tensor.operand)}, {"bytes", tensor.size.value()}, {"note", tensor.note}});
     }
     calls.push_back({{"algorithm", facts_of(call.algorithm).name},
                      {"peak_intermediate_bytes", call.peak.value()},

@@ -32,12 +32,12 @@ class Sum {
   std::vector<std::string> numbers_;
 };
 
-ExplainedFigure peak(const std::string& figure, const std::vector<Alive>& alive, const Problem& problem) {
+ExplainedFigure peak(const std::string& figure, const std::vector<Alive>& alive) {
   Sum sum;
   for (const Alive& tensor : alive) {
-    sum.add(std::string(name_of(tensor.operand)), whole_size(tensor.operand, problem));
+    sum.add(std::string(name_of(tensor.operand)), tensor.size);
   }
-  return sum.as(figure, total_size(alive, problem));
+  return sum.as(figure, total_size(alive));
 }
 
 void add_totals(const AccountReport& r, std::vector<ExplainedFigure>& figures) {
@@ -60,8 +60,8 @@ void add_totals(const AccountReport& r, std::vector<ExplainedFigure>& figures) {
 
 /// The tile pairs that the sums of the tiled algorithms run over.
 void add_visited(const AccountReport& r, std::vector<ExplainedFigure>& figures) {
-  if (!facts_of(r.algorithm).tiled) return;
-  const Visited sums = visited_sums(r.problem, r.tiling);
+  if (!facts_of(r.method.algorithm).tiled) return;
+  const Visited sums = visited_sums(r.problem, r.method.tiling);
   figures.push_back({"tiles.visited_pairs", "Σ1 of Tr·Tc",
                      fmt::format("{} of {} · {}", sums.visited.pairs.value(), sums.query_tiles.value(),
                                  sums.key_tiles.value()),
@@ -69,8 +69,8 @@ void add_visited(const AccountReport& r, std::vector<ExplainedFigure>& figures) 
 }
 
 void add_memory(const AccountReport& r, std::vector<ExplainedFigure>& figures) {
-  figures.push_back(peak("memory.peak_intermediate_bytes", r.prediction.intermediate, r.problem));
-  figures.push_back(peak("memory.peak_allocated_bytes", r.prediction.allocated, r.problem));
+  figures.push_back(peak("memory.peak_intermediate_bytes", r.prediction.intermediate));
+  figures.push_back(peak("memory.peak_allocated_bytes", r.prediction.allocated));
   Sum needed;
   for (const Operand input : {Operand::Q, Operand::K, Operand::V}) {
     needed.add(std::string(name_of(input)), whole_size(input, r.problem));

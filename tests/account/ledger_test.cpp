@@ -61,12 +61,12 @@ TEST_CASE("an idle mask is a step that costs nothing") {
 TEST_CASE("the peak is the most that was alive at once, not all that ever was") {
   Ledger ledger(kProblem);
   const Bytes matrix(2 * 3 * 4 * 4 * 2);
-  ledger.allocate(Operand::S);
-  ledger.allocate(Operand::P);
-  ledger.release(Operand::S);
-  ledger.allocate(Operand::L);
+  ledger.allocate(Operand::S, whole_size(Operand::S, kProblem));
+  ledger.allocate(Operand::P, whole_size(Operand::P, kProblem));
+  ledger.release(Operand::S, whole_size(Operand::S, kProblem));
+  ledger.allocate(Operand::L, whole_size(Operand::L, kProblem));
   CHECK(ledger.walked().peak_allocated == matrix + matrix);
-  ledger.allocate(Operand::S);
+  ledger.allocate(Operand::S, whole_size(Operand::S, kProblem));
   CHECK(ledger.walked().peak_allocated == matrix + matrix + Bytes(2 * 3 * 4 * 4));
 }
 

@@ -46,8 +46,8 @@ TEST_CASE("the peaks are the sizes of what is alive") {
     const auto check = [&](Algorithm algorithm, Bytes intermediate, Bytes allocated) {
       const Prediction prediction = predict(algorithm, p, shape.tiling);
       CAPTURE(facts_of(algorithm).name, text_of(shape));
-      REQUIRE(total_size(prediction.intermediate, p) == intermediate);
-      REQUIRE(total_size(prediction.allocated, p) == allocated);
+      REQUIRE(total_size(prediction.intermediate) == intermediate);
+      REQUIRE(total_size(prediction.allocated) == allocated);
       REQUIRE(prediction.tally.peak_allocated == allocated);
     };
     check(Algorithm::standard, matrix, matrix + output);

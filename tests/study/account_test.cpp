@@ -46,10 +46,12 @@ TEST_CASE("tiles that don't fit are held against the machine's limit, or the one
 }
 
 TEST_CASE("a given limit replaces the machine's, in both directions") {
-  CHECK(tiling_text(account({.shared_memory = Bytes(65536)}).tiling) == "128×64");
-  CHECK(tiling_text(account({.tiles = {512, 512}, .shared_memory = Bytes(393216)}).tiling) == "512×512");
+  CHECK(tiling_text(account({.shared_memory = Bytes(65536)}).method.tiling) == "128×64");
+  CHECK(tiling_text(account({.tiles = {512, 512}, .shared_memory = Bytes(393216)}).method.tiling) ==
+        "512×512");
   // FlashAttention's own figure for this chip: 192 KiB, so M = 98304 elements and Bc = ⌈98304 / 512⌉.
-  CHECK(tiling_text(account({.algorithm = Algorithm::flash1, .shared_memory = Bytes(192 * 1024)}).tiling) ==
+  CHECK(tiling_text(
+            account({.algorithm = Algorithm::flash1, .shared_memory = Bytes(192 * 1024)}).method.tiling) ==
         "128×192");
 }
 
@@ -141,16 +143,16 @@ TEST_CASE("a walk of more than a million steps is counted only where that is ask
 TEST_CASE("a walk of exactly a million steps is counted") {
   // 5·Tr + 8·Tr·Tc = Tr · (5 + 8·Tc): 8 · 125 000 has no such form, so the closed form is replaced.
   AccountSources sources;
-  sources.predict = [](Algorithm algorithm, const Problem& problem, Tiling tiling) {
-    Prediction p = predict(algorithm, problem, tiling);
+  sources.predict = [](const Problem& problem, const Method& method) {
+    Prediction p = predict(problem, method);
     p.tally.steps = kStepsCountedAlways;
     return p;
   };
   const auto at = make_account({.seq = 1}, {}, sources);
   REQUIRE(message_of(at) == kNoError);
   CHECK(at->counted.has_value());
-  sources.predict = [](Algorithm algorithm, const Problem& problem, Tiling tiling) {
-    Prediction p = predict(algorithm, problem, tiling);
+  sources.predict = [](const Problem& problem, const Method& method) {
+    Prediction p = predict(problem, method);
     p.tally.steps = kStepsCountedAlways + 1;
     return p;
   };

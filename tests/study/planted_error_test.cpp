@@ -48,8 +48,8 @@ Names reported(const AccountReport& report) {
 /// What is reported of `algorithm` when its closed form is changed.
 Names after_changed_form(Algorithm algorithm, const std::function<void(Tally&)>& change) {
   AccountSources sources;
-  sources.predict = [&](Algorithm a, const Problem& p, Tiling t) {
-    Prediction prediction = predict(a, p, t);
+  sources.predict = [&](const Problem& p, const Method& method) {
+    Prediction prediction = predict(p, method);
     change(prediction.tally);
     return prediction;
   };
@@ -139,8 +139,8 @@ class ChangedStep : public Listener {
     for (int n = 0; n < times; ++n) next_.step(step);
   }
   void kernel(std::string_view name, std::int64_t blocks) override { next_.kernel(name, blocks); }
-  void allocate(Operand operand) override { next_.allocate(operand); }
-  void release(Operand operand) override { next_.release(operand); }
+  void allocate(Operand operand, Bytes size) override { next_.allocate(operand, size); }
+  void release(Operand operand, Bytes size) override { next_.release(operand, size); }
 
  private:
   Listener& next_;
@@ -151,9 +151,9 @@ class ChangedStep : public Listener {
 
 AccountReport after_changed_step(Algorithm algorithm, std::size_t at, int times) {
   AccountSources sources;
-  sources.walk = [&](Algorithm a, const Problem& p, Tiling t, Listener& listener) {
+  sources.walk = [&](const Problem& p, const Method& method, Listener& listener) {
     ChangedStep changed(listener, at, times);
-    walk(a, p, t, changed);
+    walk(p, method, changed);
   };
   return account_with(algorithm, sources);
 }
@@ -254,11 +254,11 @@ struct Altered : Listener {
   void kernel(std::string_view name, std::int64_t blocks) override {
     for (int n = 0; n < kernel_times; ++n) next.kernel(name, blocks * block_factor);
   }
-  void allocate(Operand operand) override {
-    if (!drop_allocations) next.allocate(operand);
+  void allocate(Operand operand, Bytes size) override {
+    if (!drop_allocations) next.allocate(operand, size);
   }
-  void release(Operand operand) override {
-    if (!drop_releases) next.release(operand);
+  void release(Operand operand, Bytes size) override {
+    if (!drop_releases) next.release(operand, size);
   }
 
   Listener& next;
@@ -271,10 +271,10 @@ struct Altered : Listener {
 
 Names after_alteration(Algorithm algorithm, const std::function<void(Altered&)>& alter) {
   AccountSources sources;
-  sources.walk = [&](Algorithm a, const Problem& p, Tiling t, Listener& listener) {
+  sources.walk = [&](const Problem& p, const Method& method, Listener& listener) {
     Altered altered(listener);
     alter(altered);
-    walk(a, p, t, altered);
+    walk(p, method, altered);
   };
   return reported(account_with(algorithm, sources));
 }

@@ -67,7 +67,7 @@ TEST_CASE("tiles are those that the account chooses for the same options") {
         const auto report = make_account(account);
         REQUIRE(report);
         CAPTURE(facts.name, gpu, depth);
-        CHECK(tiling_text(planned({.account = account}).tiling) == tiling_text(report->tiling));
+        CHECK(tiling_text(planned({.account = account}).tiling) == tiling_text(report->method.tiling));
       }
     }
   }

@@ -28,9 +28,9 @@ Bytes total_of(const AccountReport& report, Operand operand) {
 
 TEST_CASE("the account that nothing is said about is that of flash2 on an A100 with 80 GB") {
   const AccountReport report = account(AccountRequest{});
-  CHECK(report.algorithm == Algorithm::flash2);
+  CHECK(report.method.algorithm == Algorithm::flash2);
   CHECK(shape_text(report.problem) == "B 1 · H 32 · N 8192 · d 128");
-  CHECK(tiling_text(report.tiling) == "128×128");
+  CHECK(tiling_text(report.method.tiling) == "128×128");
   CHECK(report.machine.title == "A100 80 GB");
   CHECK(report.gpu == "a100");
   CHECK(report.shared_memory == Bytes(163 * 1024));
@@ -122,7 +122,7 @@ TEST_CASE("flash2 launches 2048 blocks, one an SM, in 19 waves") {
 
 TEST_CASE("flash1 launches one block a head, so 32 of 108 SMs are at work") {
   const AccountReport report = account(Algorithm::flash1);
-  CHECK(tiling_text(report.tiling) == "128×163");
+  CHECK(tiling_text(report.method.tiling) == "128×163");
   REQUIRE(report.kernels.size() == 1);
   const Occupancy& kernel = report.kernels.front();
   CHECK(kernel.blocks == Count(32));

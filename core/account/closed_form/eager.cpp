@@ -5,8 +5,8 @@
 
 namespace flashsim {
 
-Prediction predict_eager(const Problem& problem, Tiling tiling) {
-  FigureWriter w(problem, tiling);
+Prediction predict_eager(const Problem& problem, const Method& method) {
+  FigureWriter w(problem, method);
   using enum Operation;
   write_whole_matrix(w);
 

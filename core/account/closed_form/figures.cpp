@@ -6,8 +6,8 @@
 
 namespace flashsim {
 
-FigureWriter::FigureWriter(const Problem& problem, Tiling tiling)
-    : heads("B·H", Count(problem.batch) * problem.heads),
+FigureWriter::FigureWriter(const Problem& problem, const Method& method)
+    : heads("B·H", walks_of(problem, method)),
       seq("N", problem.seq),
       kv_seq("Nkv", problem.kv_seq),
       depth("d", problem.head_dim),
@@ -15,7 +15,7 @@ FigureWriter::FigureWriter(const Problem& problem, Tiling tiling)
       summed("a", size_of(problem.accumulation())),
       query_tiles("Tr", 0),
       key_tiles("Tc", 0),
-      sums(visited_sums(problem, tiling)),
+      sums(visited_sums(problem, method.tiling)),
       problem_(problem) {
   query_tiles = Formula("Tr", sums.query_tiles);
   key_tiles = Formula("Tc", sums.key_tiles);
@@ -88,11 +88,19 @@ void FigureWriter::kernel(std::string_view name, const Formula& blocks) {
 void FigureWriter::steps(const Formula& steps) { prediction_.tally.steps = steps.value(); }
 
 void FigureWriter::intermediate(Operand operand, std::string_view note) {
-  prediction_.intermediate.push_back({operand, std::string(note)});
+  intermediate(operand, whole_size(operand, problem_), note);
+}
+
+void FigureWriter::intermediate(Operand operand, Bytes size, std::string_view note) {
+  prediction_.intermediate.push_back({operand, std::string(note), size});
 }
 
 void FigureWriter::allocated(Operand operand, std::string_view note) {
-  prediction_.allocated.push_back({operand, std::string(note)});
+  allocated(operand, whole_size(operand, problem_), note);
+}
+
+void FigureWriter::allocated(Operand operand, Bytes size, std::string_view note) {
+  prediction_.allocated.push_back({operand, std::string(note), size});
 }
 
 Prediction FigureWriter::finish() {
@@ -103,7 +111,7 @@ Prediction FigureWriter::finish() {
     if (!sm_read_given_[static_cast<std::size_t>(operand)]) sm.read = hbm.read;
     sm.written = hbm.written + tally.initial_of(operand).written;
   }
-  tally.peak_allocated = total_size(prediction_.allocated, problem_);
+  tally.peak_allocated = total_size(prediction_.allocated);
   return std::move(prediction_);
 }
 

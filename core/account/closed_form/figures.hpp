@@ -13,10 +13,10 @@ namespace flashsim {
 
 class FigureWriter {
  public:
-  FigureWriter(const Problem& problem, Tiling tiling);
+  FigureWriter(const Problem& problem, const Method& method);
 
   // The symbols of the formulas. Sums run over the tile pairs of one head.
-  Formula heads;        ///< B·H
+  Formula heads;        ///< B·H: the walks
   Formula seq;          ///< N
   Formula kv_seq;       ///< Nkv
   Formula depth;        ///< d
@@ -43,8 +43,11 @@ class FigureWriter {
   void exponentials(const Formula& count);
   void kernel(std::string_view name, const Formula& blocks);
   void steps(const Formula& steps);
+  /// Alive at a peak: the whole tensor, or so many bytes over all heads.
   void intermediate(Operand operand, std::string_view note = "");
+  void intermediate(Operand operand, Bytes size, std::string_view note);
   void allocated(Operand operand, std::string_view note = "");
+  void allocated(Operand operand, Bytes size, std::string_view note);
 
   /// The finished prediction, with the totals that follow from its lines.
   Prediction finish();

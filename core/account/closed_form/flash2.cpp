@@ -5,8 +5,8 @@
 
 namespace flashsim {
 
-Prediction predict_flash2(const Problem& problem, Tiling tiling) {
-  FigureWriter w(problem, tiling);
+Prediction predict_flash2(const Problem& problem, const Method& method) {
+  FigureWriter w(problem, method);
   const VisitedSymbols v(w.sums);
   using enum Operation;
 

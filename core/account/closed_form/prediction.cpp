@@ -5,12 +5,12 @@
 
 namespace flashsim {
 
-Prediction predict(Algorithm algorithm, const Problem& problem, Tiling tiling) {
-  switch (algorithm) {
-    case Algorithm::standard: return predict_standard(problem, tiling);
-    case Algorithm::eager: return predict_eager(problem, tiling);
-    case Algorithm::flash1: return predict_flash1(problem, tiling);
-    case Algorithm::flash2: return predict_flash2(problem, tiling);
+Prediction predict(const Problem& problem, const Method& method) {
+  switch (method.algorithm) {
+    case Algorithm::standard: return predict_standard(problem, method);
+    case Algorithm::eager: return predict_eager(problem, method);
+    case Algorithm::flash1: return predict_flash1(problem, method);
+    case Algorithm::flash2: return predict_flash2(problem, method);
   }
   return {};
 }
@@ -28,9 +28,9 @@ Bytes input_bytes(const Problem& problem) {
   return whole_size(Operand::Q, problem) + whole_size(Operand::K, problem) + whole_size(Operand::V, problem);
 }
 
-Bytes total_size(const std::vector<Alive>& alive, const Problem& problem) {
+Bytes total_size(const std::vector<Alive>& alive) {
   Bytes total;
-  for (const Alive& tensor : alive) total += whole_size(tensor.operand, problem);
+  for (const Alive& tensor : alive) total += tensor.size;
   return total;
 }
 

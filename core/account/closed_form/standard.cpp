@@ -4,8 +4,8 @@
 
 namespace flashsim {
 
-Prediction predict_standard(const Problem& problem, Tiling tiling) {
-  FigureWriter w(problem, tiling);
+Prediction predict_standard(const Problem& problem, const Method& method) {
+  FigureWriter w(problem, method);
   using enum Operation;
   write_whole_matrix(w);
   w.sram_read(mask, masked_entries(w) * w.stored);

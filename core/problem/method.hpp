@@ -1,0 +1,51 @@
+// How attention is computed: the algorithm, its tiles, and what else an algorithm leaves open.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "core/base/count.hpp"
+#include "core/problem/algorithm.hpp"
+#include "core/problem/problem.hpp"
+#include "core/problem/tiling.hpp"
+
+namespace flashsim {
+
+class BlockPattern;
+
+/// Which way the data flows: from the inputs to O, from dO to the gradients, or the one and then the other.
+enum class Pass { forward, backward, both };
+
+constexpr std::string_view name_of(Pass pass) {
+  constexpr std::array<std::string_view, 3> kNames{"forward", "backward", "both"};
+  return kNames[static_cast<std::size_t>(pass)];
+}
+
+/// Which of eager attention's pointwise steps are passes over HBM of their own. Scale and mask are fused into
+/// their neighbours where they aren't, dropout isn't there. Softmax always is a pass.
+struct EagerPasses {
+  bool scale = true;
+  bool mask = true;  ///< where the problem has a mask
+  bool dropout = false;
+  friend constexpr bool operator==(EagerPasses, EagerPasses) = default;
+};
+
+struct Method {
+  Algorithm algorithm = Algorithm::flash2;
+  Tiling tiling;
+  Pass pass = Pass::forward;
+  EagerPasses passes;  ///< eager
+  bool deterministic =
+      false;                ///< flash2 backward: dQ in a kernel of its own, so that nothing is added in HBM
+  std::int64_t splits = 1;  ///< split-kv: into so many parts the keys are split
+  std::shared_ptr<const BlockPattern> pattern;  ///< block-sparse: the tiles that are there
+};
+
+/// The walks that make up all heads: each is that of one query head.
+constexpr Count walks_of(const Problem& problem, const Method&) {
+  return Count(problem.batch) * problem.heads;
+}
+
+}  // namespace flashsim
