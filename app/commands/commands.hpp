@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "app/cache_options.hpp"
 #include "app/options.hpp"
 #include "app/output.hpp"
 #include "core/base/result.hpp"
@@ -36,6 +37,8 @@ Result<int> compare_command(const AccountOptions& options, const OutputOptions& 
 Result<int> replay_command(const ReplayOptions& options, const OutputOptions& output);
 Result<int> run_command(const AccountOptions& account, const RunOptions& options,
                         const OutputOptions& output);
+Result<int> cache_command(const AccountOptions& account, const CacheOptions& options,
+                          const OutputOptions& output);
 Result<int> list_command(const std::string& section, const OutputOptions& output);
 
 }  // namespace flashsim

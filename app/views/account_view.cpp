@@ -11,15 +11,6 @@
 namespace flashsim {
 namespace {
 
-std::string alive_text(const std::vector<Alive>& alive) {
-  std::vector<std::string> parts;
-  for (const Alive& tensor : alive) {
-    parts.push_back(fmt::format("{} {}{}", name_of(tensor.operand), size_text(tensor.size),
-                                tensor.note.empty() ? "" : " (" + tensor.note + ")"));
-  }
-  return fmt::format("{}", fmt::join(parts, " + "));
-}
-
 std::string percent(double share) { return three_digits(100 * share) + " %"; }
 
 FactsBlock memory_facts(const AccountReport& r) {
@@ -168,6 +159,15 @@ void add_explanations(const AccountReport& r, Document& document) {
 }
 
 }  // namespace
+
+std::string alive_text(const std::vector<Alive>& alive) {
+  std::vector<std::string> parts;
+  for (const Alive& tensor : alive) {
+    parts.push_back(fmt::format("{} {}{}", name_of(tensor.operand), size_text(tensor.size),
+                                tensor.note.empty() ? "" : " (" + tensor.note + ")"));
+  }
+  return fmt::format("{}", fmt::join(parts, " + "));
+}
 
 std::string mask_text(const Problem& problem) {
   std::string text = problem.causal ? "causal" : "not causal";

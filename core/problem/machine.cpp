@@ -105,6 +105,19 @@ Result<Machine> read_machine(const NamedText& data) {
 
 }  // namespace
 
+std::optional<FlopsPerByte> Machine::balance(NumberType type) const {
+  std::optional<double> rate;
+  switch (type) {
+    case NumberType::fp8: rate = flops_per_second.fp8; break;
+    case NumberType::fp16: rate = flops_per_second.fp16; break;
+    case NumberType::bf16: rate = flops_per_second.bf16; break;
+    case NumberType::fp32: rate = flops_per_second.fp32; break;
+    case NumberType::fp64: rate = flops_per_second.fp64; break;
+  }
+  if (!rate) return std::nullopt;
+  return FlopsPerSecond{*rate} / memory_bandwidth;
+}
+
 Result<Machine> find_machine(const std::string& name_or_path) {
   const auto data = find_data("GPU", kFolder, name_or_path);
   if (data) return read_machine(*data);

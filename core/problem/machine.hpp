@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/number_types.hpp"
 #include "core/base/result.hpp"
 #include "core/base/units.hpp"
 
@@ -43,6 +44,8 @@ struct Machine {
 
   /// Shared memory that the hardware keeps back for each resident block.
   [[nodiscard]] Bytes reserved_per_block() const { return shared_memory_per_sm - shared_memory_per_block; }
+  /// FLOPs for each byte of HBM bandwidth, in that type; absent without a rate.
+  [[nodiscard]] std::optional<FlopsPerByte> balance(NumberType type) const;
 };
 
 /// A built-in machine by name or alias, or a file. Errors: unknown names and whatever is wrong in it.

@@ -45,19 +45,7 @@ Error leaves_64_bits(Algorithm algorithm, const Problem& problem) {
           "make the problem smaller (--seq, --kv-seq, --batch, --heads, --head-dim) or choose other tiles"};
 }
 
-std::optional<FlopsPerByte> AccountReport::balance() const {
-  const Machine::Rates& rates = machine.flops_per_second;
-  std::optional<double> rate;
-  switch (problem.storage) {
-    case NumberType::fp8: rate = rates.fp8; break;
-    case NumberType::fp16: rate = rates.fp16; break;
-    case NumberType::bf16: rate = rates.bf16; break;
-    case NumberType::fp32: rate = rates.fp32; break;
-    case NumberType::fp64: rate = rates.fp64; break;
-  }
-  if (!rate) return std::nullopt;
-  return FlopsPerSecond{*rate} / machine.memory_bandwidth;
-}
+std::optional<FlopsPerByte> AccountReport::balance() const { return machine.balance(problem.storage); }
 
 std::optional<bool> AccountReport::predicted_equals_counted() const {
   if (!counted) return std::nullopt;

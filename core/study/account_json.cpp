@@ -179,18 +179,21 @@ ordered_json result_json(const AccountReport& r, bool explain) {
   result["steps_per_head"] = tally.steps.value();
   result["predicted_equals_counted"] = check_json(r);
   result["discrepancies"] = discrepancies_json(r.discrepancies);
-  if (explain) {
-    result["explanations"] = ordered_json::array();
-    for (const ExplainedFigure& e : explanations_of(r)) {
-      ordered_json entry{{"figure", e.figure}, {"formula", e.symbols}, {"numbers", e.numbers}};
-      std::visit([&](auto value) { entry["value"] = value; }, e.value);
-      result["explanations"].push_back(std::move(entry));
-    }
-  }
+  if (explain) result["explanations"] = explanations_json(explanations_of(r));
   return result;
 }
 
 }  // namespace
+
+ordered_json explanations_json(const std::vector<ExplainedFigure>& figures) {
+  ordered_json list = ordered_json::array();
+  for (const ExplainedFigure& e : figures) {
+    ordered_json entry{{"figure", e.figure}, {"formula", e.symbols}, {"numbers", e.numbers}};
+    std::visit([&](auto value) { entry["value"] = value; }, e.value);
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
 
 ordered_json account_json(const AccountReport& r, bool explain) {
   ordered_json input{{"algorithm", facts_of(r.method.algorithm).name}};
