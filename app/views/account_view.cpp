@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "app/views/machine_view.hpp"
 #include "app/views/traffic_view.hpp"
 #include "core/base/quantity_text.hpp"
 
@@ -202,6 +203,7 @@ Document account_document(const AccountReport& report, bool explain) {
   document.emplace_back(arithmetic_facts(r));
   document.emplace_back(block_facts(r));
   document.emplace_back(launch_facts(r));
+  add_machine(r, document);
   if (r.standard && r.method.algorithm != Algorithm::standard) document.emplace_back(standard_bars(r));
   if (explain) add_explanations(r, document);
   return document;
@@ -236,6 +238,12 @@ CsvTable account_csv(const AccountReport& report, bool explain) {
   add("input", "", "tile_k", r.method.tiling.key_rows);
   add("input", "", "sram_bytes", r.shared_memory.value());
   add("input", "", "gpu", r.gpu);
+  if (r.simulation) {
+    add("input", "", "launch_order", name_of(r.habits.launch_order));
+    add("input", "", "key_order", name_of(r.habits.key_order));
+    add("input", "", "overlap", name_of(r.habits.overlap));
+    if (r.habits.blocks_per_sm) add("input", "", "blocks_per_sm", *r.habits.blocks_per_sm);
+  }
   add_traffic_rows(table, "hbm", tally, p);
   add_flow("sm", "total", tally.sm_total());
   for (const Operation operation : kOperations) {
@@ -268,6 +276,7 @@ CsvTable account_csv(const AccountReport& report, bool explain) {
     add("launch", kernel.kernel, "waves", kernel.waves);
     add("launch", kernel.kernel, "sm_share", kernel.sm_share);
   }
+  add_machine_rows(r, table);
   if (r.standard) {
     add("standard", "hbm", "total_bytes", r.standard->hbm.value());
     add("standard", "peak_intermediate", "bytes", r.standard->peak_intermediate.value());
