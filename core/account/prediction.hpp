@@ -34,8 +34,14 @@ struct Prediction {
   std::vector<Alive> allocated;     ///< alive at the peak, as an allocator sees it
 };
 
+/// Whether a prediction comes with the formulas of its figures. Writing them down is most of the work.
+enum class Explain { no, yes };
+
 /// The closed form of `algorithm`, forward, over all batch entries and heads.
 Prediction predict(Algorithm algorithm, const Problem& problem, Tiling tiling);
+
+/// The same figures from the same expressions, without explanations: for work on many tilings or problems.
+Prediction predict_unexplained(Algorithm algorithm, const Problem& problem, Tiling tiling);
 
 /// FLOPs that the problem asks for, whatever the algorithm.
 struct ProblemFlops {

@@ -26,10 +26,12 @@ namespace flashsim {
 /// Walks up to so many steps are counted on every run.
 inline constexpr std::int64_t kStepsCountedAlways = 1'000'000;
 
-/// Where the figures come from. Tests put a wrong one in its place and see it reported.
+/// Where the figures come from. Tests put a wrong one in its place and see it reported; who makes many
+/// accounts leaves out explanations and keeps machines.
 struct AccountSources {
   std::function<Prediction(Algorithm, const Problem&, Tiling)> predict = flashsim::predict;
   std::function<void(Algorithm, const Problem&, Tiling, Listener&)> walk = flashsim::walk;
+  std::function<Result<Machine>(const std::string&)> machine = find_machine;
 };
 
 /// Told now and then how much of a long walk is done, from 0 to 1.

@@ -9,6 +9,7 @@
 #include "core/study/compare.hpp"
 #include "core/study/replay.hpp"
 #include "core/study/run.hpp"
+#include "core/study/sweep.hpp"
 
 namespace flashsim {
 
@@ -20,6 +21,8 @@ nlohmann::ordered_json compare_json(const CompareReport& report, bool explain);
 nlohmann::ordered_json replay_json(const ReplayReport& report);
 /// "flashsim.run/1"
 nlohmann::ordered_json run_json(const RunReport& report);
+/// "flashsim.sweep/1"
+nlohmann::ordered_json sweep_json(const SweepReport& report);
 
 /// JSON as text, two spaces a level, lists of plain values on one line.
 std::string json_text(const nlohmann::ordered_json& json);

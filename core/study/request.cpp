@@ -35,6 +35,7 @@ AccountRequest laid_over(AccountRequest over, const AccountRequest& given) {
   fill(over.shared_memory, under.shared_memory);
   fill(over.gpu, under.gpu);
   over.count_always = over.count_always || under.count_always;
+  over.count_never = over.count_never || under.count_never;
   return over;
 }
 

@@ -28,6 +28,7 @@ struct AccountRequest {
   std::optional<Bytes> shared_memory;
   std::optional<std::string> gpu;
   bool count_always = false;  ///< count walks of any length
+  bool count_never = false;   ///< count no walk: the closed forms alone
 };
 
 /// `over`, and `under` where `over` is silent. A result's input states what was resolved as well as what was

@@ -5,9 +5,9 @@
 
 namespace flashsim {
 
-Prediction predict_standard(const Problem& problem, Tiling tiling);
-Prediction predict_eager(const Problem& problem, Tiling tiling);
-Prediction predict_flash1(const Problem& problem, Tiling tiling);
-Prediction predict_flash2(const Problem& problem, Tiling tiling);
+Prediction predict_standard(const Problem& problem, Tiling tiling, Explain explain);
+Prediction predict_eager(const Problem& problem, Tiling tiling, Explain explain);
+Prediction predict_flash1(const Problem& problem, Tiling tiling, Explain explain);
+Prediction predict_flash2(const Problem& problem, Tiling tiling, Explain explain);
 
 }  // namespace flashsim

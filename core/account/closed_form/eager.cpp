@@ -5,8 +5,8 @@
 
 namespace flashsim {
 
-Prediction predict_eager(const Problem& problem, Tiling tiling) {
-  FigureWriter w(problem, tiling);
+Prediction predict_eager(const Problem& problem, Tiling tiling, Explain explain) {
+  FigureWriter w(problem, tiling, explain);
   using enum Operation;
   write_whole_matrix(w);
 

@@ -5,8 +5,8 @@
 
 namespace flashsim {
 
-Prediction predict_flash1(const Problem& problem, Tiling tiling) {
-  FigureWriter w(problem, tiling);
+Prediction predict_flash1(const Problem& problem, Tiling tiling, Explain explain) {
+  FigureWriter w(problem, tiling, explain);
   const VisitedSymbols v(w.sums);
   using enum Operation;
 

@@ -4,15 +4,26 @@
 #include "core/account/closed_form/visited.hpp"
 
 namespace flashsim {
+namespace {
 
-Prediction predict(Algorithm algorithm, const Problem& problem, Tiling tiling) {
+Prediction predicted(Algorithm algorithm, const Problem& problem, Tiling tiling, Explain explain) {
   switch (algorithm) {
-    case Algorithm::standard: return predict_standard(problem, tiling);
-    case Algorithm::eager: return predict_eager(problem, tiling);
-    case Algorithm::flash1: return predict_flash1(problem, tiling);
-    case Algorithm::flash2: return predict_flash2(problem, tiling);
+    case Algorithm::standard: return predict_standard(problem, tiling, explain);
+    case Algorithm::eager: return predict_eager(problem, tiling, explain);
+    case Algorithm::flash1: return predict_flash1(problem, tiling, explain);
+    case Algorithm::flash2: return predict_flash2(problem, tiling, explain);
   }
   return {};
+}
+
+}  // namespace
+
+Prediction predict(Algorithm algorithm, const Problem& problem, Tiling tiling) {
+  return predicted(algorithm, problem, tiling, Explain::yes);
+}
+
+Prediction predict_unexplained(Algorithm algorithm, const Problem& problem, Tiling tiling) {
+  return predicted(algorithm, problem, tiling, Explain::no);
 }
 
 ProblemFlops problem_flops(const Problem& problem) {

@@ -4,8 +4,8 @@
 
 namespace flashsim {
 
-Prediction predict_standard(const Problem& problem, Tiling tiling) {
-  FigureWriter w(problem, tiling);
+Prediction predict_standard(const Problem& problem, Tiling tiling, Explain explain) {
+  FigureWriter w(problem, tiling, explain);
   using enum Operation;
   write_whole_matrix(w);
   w.sram_read(mask, masked_entries(w) * w.stored);

@@ -1,0 +1,31 @@
+// The options of sweep and tune: what can be said, and the requests that it comes to.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "app/options.hpp"
+#include "core/study/sweep.hpp"
+
+namespace flashsim {
+
+struct PlotOptions {
+  std::vector<std::string> files;
+  std::optional<std::string> x, y, series;
+};
+
+struct SweepOptions {
+  std::optional<std::string> causal;  ///< "yes", "no" or both; the switch stands in the account's options
+  PlotOptions plot;
+};
+
+/// The texts of `account` are what the parameters run through. `no_causal` is the switch.
+void add_sweep_options(CLI::App& app, AccountOptions& account, SweepOptions& options, bool& no_causal);
+
+/// What the options come to, laid over the sweep of --input. Errors: each value that can't be.
+Result<SweepRequest> sweep_request_of(const AccountOptions& account, const SweepOptions& options);
+
+}  // namespace flashsim
