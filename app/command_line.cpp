@@ -34,6 +34,7 @@ struct CommandLine {
   ReplayOptions replay;
   RunOptions run;
   SweepOptions sweep;
+  TuneOptions tune;
   OutputOptions output;
   std::optional<std::string> format, file;
   bool causal = false;
@@ -168,6 +169,7 @@ Result<int> dispatch(const CLI::App& app, CommandLine& line) {
   if (command == "run") return run_command(line.account, line.run, line.output);
   if (command == "replay") return replay_command(line.replay, line.output);
   if (command == "sweep") return sweep_command(line.account, line.sweep, line.output);
+  if (command == "tune") return tune_command(line.account, line.tune, line.output);
   if (command == "list") return list_command(line.section, line.output);
   return account_command(line.account, line.output);
 }
@@ -206,12 +208,16 @@ int run_command_line(int argc, char** argv) {
   CLI::App* sweep = app.add_subcommand("sweep", "the account over ranges of any parameter, and its plot");
   add_sweep_options(*sweep, line.account, line.sweep, line.no_causal);
   add_output_options(*sweep, line);
+  CLI::App* tune =
+      app.add_subcommand("tune", "the best tile for a size of on-chip memory, beside its bounds");
+  add_tune_options(*tune, line.account, line.tune, line.causal, line.no_causal);
+  add_output_options(*tune, line);
   CLI::App* list =
       app.add_subcommand("list", "algorithms, machines, models, scenarios, switches, faults, devices");
   list->add_option("section", line.section, "one of these alone");
   add_output_options(*list, line);
   std::vector<std::string> commands;
-  for (CLI::App* sub : {compare, run, replay, sweep, list}) {
+  for (CLI::App* sub : {compare, run, replay, sweep, tune, list}) {
     sub->allow_extras();
     commands.push_back(sub->get_name());
   }

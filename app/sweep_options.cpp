@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "app/option_parser.hpp"
 #include "app/option_texts.hpp"
 #include "core/base/file.hpp"
 #include "core/problem/model.hpp"
@@ -110,6 +111,9 @@ Result<SweepRequest> sweep_request_of(const AccountOptions& given, const SweepOp
   for (std::size_t p = 0; p < parameters.size(); ++p) {
     std::optional<std::string> text;
     if (parameters[p].option == "--causal") {
+      if (options.causal && account.causal) {
+        return Error{"give --causal or --no-causal, not both", "--causal yes,no sweeps over both"};
+      }
       text = options.causal;
       if (!text && account.causal) text = *account.causal ? "yes" : "no";
     }
@@ -121,6 +125,41 @@ Result<SweepRequest> sweep_request_of(const AccountOptions& given, const SweepOp
     if (!values) return values.error();
     request.values[p] = std::move(values).value();
   }
+  return request;
+}
+
+void add_tune_options(CLI::App& app, AccountOptions& account, TuneOptions& options, bool& causal,
+                      bool& no_causal) {
+  for (const ParameterText& text : kTexts) {
+    if (text.option == "--algo" || text.option.starts_with("--tile")) continue;
+    add_text(app, std::string(text.option), account.*text.text, text.help)->group(text.group);
+  }
+  add_switch(app, "--causal", causal, "mask the keys after each query (the default)")->group("What");
+  add_switch(app, "--no-causal", no_causal, "every query sees every key")->group("What");
+  add_text(app, "--model", account.model, kModelHelp)->group("What");
+  add_text(app, "--multiple-of", options.multiple_of, "tile sizes are multiples of this (default 16)")
+      ->group("How");
+  add_plot_files(app, options.plots);
+  add_text(app, "--input", account.input, kInputHelp)->group("Output");
+}
+
+Result<TuneRequest> tune_request_of(const AccountOptions& account, const TuneOptions& options) {
+  if (account.algo || account.tile_q || account.tile_k) {
+    return Error{"tune looks for the tiles of every order: it takes no --algo, --tile-q or --tile-k", ""};
+  }
+  const auto given = given_request(account);
+  if (!given) return given.error();
+  TuneRequest request{.account = *given};
+  OptionParser parser;
+  parser.dimension("--multiple-of", options.multiple_of, request.multiple_of);
+  if (parser.error()) return *parser.error();
+  if (!account.input) return request;
+  const auto text = read_file(*account.input);
+  if (!text) return text.error();
+  const auto under = read_tune_request(*text, fmt::format("'{}'", *account.input));
+  if (!under) return under.error();
+  request.account = laid_over(request.account, under->account);
+  if (!request.multiple_of) request.multiple_of = under->multiple_of;
   return request;
 }
 

@@ -9,6 +9,7 @@
 
 #include "app/options.hpp"
 #include "core/study/sweep.hpp"
+#include "core/study/tune.hpp"
 
 namespace flashsim {
 
@@ -22,10 +23,23 @@ struct SweepOptions {
   PlotOptions plot;
 };
 
+struct TuneOptions {
+  std::optional<std::string> multiple_of;
+  std::vector<std::string> plots;
+};
+
 /// The texts of `account` are what the parameters run through. `no_causal` is the switch.
 void add_sweep_options(CLI::App& app, AccountOptions& account, SweepOptions& options, bool& no_causal);
 
 /// What the options come to, laid over the sweep of --input. Errors: each value that can't be.
 Result<SweepRequest> sweep_request_of(const AccountOptions& account, const SweepOptions& options);
+
+/// The options of a problem and a machine, without algorithm and tiles, which are looked for. `causal` and
+/// `no_causal` are the switches.
+void add_tune_options(CLI::App& app, AccountOptions& account, TuneOptions& options, bool& causal,
+                      bool& no_causal);
+
+/// What the options come to, laid over the tuning of --input. Errors: each value that can't be.
+Result<TuneRequest> tune_request_of(const AccountOptions& account, const TuneOptions& options);
 
 }  // namespace flashsim

@@ -39,6 +39,8 @@ Result<int> run_command(const AccountOptions& account, const RunOptions& options
                         const OutputOptions& output);
 Result<int> sweep_command(const AccountOptions& account, const SweepOptions& options,
                           const OutputOptions& output);
+Result<int> tune_command(const AccountOptions& account, const TuneOptions& options,
+                         const OutputOptions& output);
 Result<int> list_command(const std::string& section, const OutputOptions& output);
 
 }  // namespace flashsim

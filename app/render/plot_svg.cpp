@@ -1,5 +1,6 @@
 // Plots as SVG. Colours of the paper, the text and the grid follow what the reader prefers; those of the
 // lines can be told apart on both, also by the colour-blind (Okabe and Ito's, without their yellow).
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <string>
@@ -8,14 +9,16 @@
 #include <fmt/format.h>
 
 #include "app/render/plot.hpp"
+#include "app/render/text.hpp"
 
 namespace flashsim {
 namespace {
 
-constexpr double kWidth = 900;
+constexpr double kDrawnWidth = 620;
 constexpr double kLeft = 88;
 constexpr double kRight = 24;
-constexpr double kLegend = 210;
+constexpr double kLegendBeside = 60;     // its lines and what is blank around its names
+constexpr double kCharacterWidth = 7.2;  // of the widest fonts in use
 constexpr double kTop = 72;
 constexpr double kBottom = 60;
 constexpr double kDrawnHeight = 360;
@@ -55,16 +58,17 @@ class SvgRenderer {
  public:
   explicit SvgRenderer(const Plot& plot)
       : plot_(plot),
-        right_(kWidth - (has_legend() ? kLegend : kRight)),
+        right_(kLeft + kDrawnWidth),
         bottom_(kTop + std::max(kDrawnHeight, kLegendLine * static_cast<double>(plot.series.size() + 1))) {}
 
   std::string render() {
     const double height = bottom_ + kBottom;
+    const double width = right_ + (has_legend() ? legend_width() : kRight);
     out_ = fmt::format(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "
         "role=\"img\">\n<title>{2}</title>\n<desc>{3}</desc>\n<style>{4}</style>\n"
         "<rect class=\"paper\" width=\"{0}\" height=\"{1}\"/>\n",
-        kWidth, height, escaped(plot_.title), escaped(plot_.about), kStyle);
+        std::ceil(width), height, escaped(plot_.title), escaped(plot_.about), kStyle);
     text(kLeft, 28, "start", plot_.title, "title");
     text(kLeft, 48, "start", plot_.about, "faint");
     axes();
@@ -78,6 +82,12 @@ class SvgRenderer {
  private:
   [[nodiscard]] bool has_legend() const {
     return plot_.series.size() > 1 || (plot_.series.size() == 1 && !plot_.series.front().name.empty());
+  }
+
+  [[nodiscard]] double legend_width() const {
+    std::size_t longest = width_of(plot_.series_title);
+    for (const PlotSeries& series : plot_.series) longest = std::max(longest, width_of(series.name));
+    return kLegendBeside + kCharacterWidth * static_cast<double>(longest);
   }
 
   /// Where `value` stands between the ends of an axis, from 0 to 1.

@@ -67,8 +67,8 @@ std::string render_vega_lite(const Plot& plot) {
                          {"scale", {{"domain", names}}}};
     encoding["strokeDash"] = {{"field", "series"},
                               {"type", "nominal"},
-                              {"scale", {{"domain", names}, {"range", std::move(dashes)}}},
-                              {"legend", nullptr}};
+                              {"title", plot.series_title},
+                              {"scale", {{"domain", names}, {"range", std::move(dashes)}}}};
   }
   return json_text({{"$schema", "https://vega.github.io/schema/vega-lite/v5.json"},
                     {"title", {{"text", plot.title}, {"subtitle", plot.about}, {"anchor", "start"}}},

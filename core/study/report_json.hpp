@@ -10,6 +10,7 @@
 #include "core/study/replay.hpp"
 #include "core/study/run.hpp"
 #include "core/study/sweep.hpp"
+#include "core/study/tune.hpp"
 
 namespace flashsim {
 
@@ -23,6 +24,8 @@ nlohmann::ordered_json replay_json(const ReplayReport& report);
 nlohmann::ordered_json run_json(const RunReport& report);
 /// "flashsim.sweep/1"
 nlohmann::ordered_json sweep_json(const SweepReport& report);
+/// "flashsim.tune/1"
+nlohmann::ordered_json tune_json(const TuneReport& report);
 
 /// JSON as text, two spaces a level, lists of plain values on one line.
 std::string json_text(const nlohmann::ordered_json& json);
