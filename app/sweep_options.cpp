@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "app/option_parser.hpp"
 #include "app/option_texts.hpp"
@@ -22,7 +23,7 @@ struct ParameterText {
 };
 
 constexpr std::array kTexts{
-    ParameterText{"--algo", &AccountOptions::algo, "standard, eager, flash1, flash2 or flash", "What"},
+    ParameterText{"--algo", &AccountOptions::algo, "", "What"},
     ParameterText{"--seq", &AccountOptions::seq, "N, query length", "What"},
     ParameterText{"--kv-seq", &AccountOptions::kv_seq, "Nkv, key/value length", "What"},
     ParameterText{"--batch", &AccountOptions::batch, "B", "What"},
@@ -41,6 +42,12 @@ constexpr std::array kTexts{
 constexpr const char* kInputHelp = "repeat the run of a JSON result; other options lie over it";
 constexpr const char* kModelHelp =
     "heads and head dimension of a model: a name (flashsim list models) or a file";
+
+std::string algorithms_help() {
+  std::string names;
+  for (const AlgorithmFacts& facts : kAlgorithms) names += std::string(facts.name) + ", ";
+  return names + "or flash for flash2";
+}
 
 /// --plot, once for each file.
 void add_plot_files(CLI::App& app, std::vector<std::string>& files) {
@@ -71,7 +78,8 @@ Outcome lay_over_model(AccountOptions& account) {
 
 void add_sweep_options(CLI::App& app, AccountOptions& account, SweepOptions& options, bool& no_causal) {
   for (const ParameterText& text : kTexts) {
-    add_text(app, std::string(text.option), account.*text.text, text.help)->group(text.group);
+    const std::string help = text.option == "--algo" ? algorithms_help() : text.help;
+    add_text(app, std::string(text.option), account.*text.text, help)->group(text.group);
   }
   // Alone it is the switch of the other commands.
   add_text(app, "--causal", options.causal, "yes, no or both: yes,no (default yes)")

@@ -5,11 +5,13 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "app/options.hpp"
 #include "core/study/sweep.hpp"
 #include "core/study/tune.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace flashsim {
 

@@ -97,6 +97,8 @@ void set_horizontal(PlotAxis& axis, const std::vector<double>& values) {
 
 std::string axis_label(PlotUnit unit, double value) {
   constexpr double kLargestWhole = 9.2e18;
+  if (value >= kLargestWhole && unit == PlotUnit::bytes)
+    return fmt::format("{:.3g} EiB", std::ldexp(value, -60));
   if (value >= kLargestWhole || unit == PlotUnit::number) return fmt::format("{:.4g}", value);
   const auto whole = static_cast<std::int64_t>(std::llround(value));
   if (unit == PlotUnit::whole) return grouped(whole);

@@ -100,11 +100,9 @@ TableBlock front_table(const OrderTuning& order, const TuneReport& report) {
 
 Document tune_document(const TuneReport& report) {
   Document document;
-  document.emplace_back(
-      Title{"The best tiles, forward",
-            fmt::format("{} · SRAM {} · multiples of {}", problem_text(report.problem),
-                        axis_label(PlotUnit::bytes, static_cast<double>(report.sram.value())),
-                        report.multiple_of)});
+  document.emplace_back(Title{"The best tiles, forward",
+                              fmt::format("{} · SRAM {} · multiples of {}", problem_text(report.problem),
+                                          size_text(report.sram), report.multiple_of)});
   TableBlock tiles{.heading = "tiles",
                    .columns = {"Br×Bc", "footprint", "HBM traffic", "of standard", "of compulsory"}};
   std::size_t hidden = 0;

@@ -15,6 +15,9 @@
 namespace flashsim {
 namespace {
 
+/// The most candidates that the curve is worth.
+constexpr std::int64_t kMostCurveCandidates = 50'000;
+
 /// The sizes of the curve: four to each doubling, from 1 KiB to 1 MiB, or on to where `sram` is inside.
 std::vector<Bytes> curve_sizes(Bytes sram) {
   constexpr int kFirst = 10;
@@ -48,10 +51,11 @@ Error nothing_fits(const Problem& problem, Bytes sram, std::int64_t multiple_of)
           fmt::format("--multiple-of {}", smaller)};
 }
 
-/// The largest size of the curve whose candidates aren't too many to try, or `sram`, whose candidates aren't.
+/// The largest size of the curve whose candidates aren't too many to try beside what was asked for, or
+/// `sram`.
 Bytes largest_searched(const TileSearch& search, Bytes sram, const std::vector<TunedSize>& curve) {
   for (std::size_t i = curve.size(); i > 0 && curve[i - 1].sram > sram; --i) {
-    if (search.candidates(curve[i - 1].sram) <= kMostCandidates) return curve[i - 1].sram;
+    if (search.candidates(curve[i - 1].sram) <= kMostCurveCandidates) return curve[i - 1].sram;
   }
   return sram;
 }

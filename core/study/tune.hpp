@@ -22,7 +22,7 @@ namespace flashsim {
 /// Sizes of candidate tiles are multiples of this where nothing else is said.
 inline constexpr std::int64_t kUsualMultiple = 16;
 /// The most candidates of one loop order, and the most tiles that a search tries.
-inline constexpr std::int64_t kMostCandidates = 100'000;
+inline constexpr std::int64_t kMostCandidates = 250'000;
 /// The largest size that is tried in the search for the smallest tile that pays.
 inline constexpr std::int64_t kLargestTileTried = 1 << 17;
 
@@ -70,7 +70,7 @@ struct TheoryBound {
 struct TunedSize {
   Bytes sram;
   TheoryBound theory;
-  /// Of each order; absent where no candidate fits, and where more than kMostCandidates do.
+  /// Of each order; absent where no candidate fits, and where too many do.
   std::vector<std::optional<Bytes>> best;
 };
 

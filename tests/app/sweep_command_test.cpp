@@ -132,7 +132,8 @@ TEST_CASE("both plots come from the same report, and the Vega-Lite data are its 
   std::vector<std::int64_t> drawn;
   for (const json& value : plot["data"]["values"]) drawn.push_back(value["hbm_total_bytes"]);
   std::vector<std::int64_t> reported;
-  for (const json& point : json::parse(ran.out)["result"]["points"]) {
+  const json report = json::parse(ran.out);
+  for (const json& point : report["result"]["points"]) {
     reported.push_back(point["hbm_total_bytes"]);
   }
   std::sort(drawn.begin(), drawn.end());
@@ -161,7 +162,8 @@ TEST_CASE("a step draws linear axes, and an impossible point leaves a gap") {
       run_shell("flashsim sweep --tile-q 32:2048:x2 --plot g.vl.json --plot g.svg", folder.path()).status ==
       0);
   int gaps = 0;
-  for (const json& value : json::parse(read_whole(folder / "g.vl.json"))["data"]["values"]) {
+  const json plot = json::parse(read_whole(folder / "g.vl.json"));
+  for (const json& value : plot["data"]["values"]) {
     gaps += value["hbm_total_bytes"].is_null() ? 1 : 0;
   }
   CHECK(gaps == 2);  // 1024 and 2048 rows of 256 bytes exceed the A100's 163 KiB

@@ -63,7 +63,7 @@ TEST_CASE("the front holds the candidates that no other beats, and ends in the b
       for (const TileChoice& tile : every_tile(algorithm, p, multiple)) {
         if (tile.footprint <= sram) fitting.push_back(tile);
       }
-      INFO(text_of({p, {}}) << " multiples of " << multiple << " in " << sram.value());
+      INFO(shape_text(p) << " multiples of " << multiple << " in " << sram.value());
       CHECK(search.candidates(sram) == static_cast<std::int64_t>(fitting.size()));
       const auto front = search.front(sram);
       CHECK(front.empty() == fitting.empty());
@@ -97,7 +97,7 @@ TEST_CASE("the smallest SRAM that pays is the smallest of all candidates that do
         if (tile.hbm <= standard && (!smallest || tile.footprint < *smallest)) smallest = tile.footprint;
       }
       const auto searched = TileSearch(algorithm, p, 2).smallest_footprint(standard);
-      INFO(text_of({p, {}}));
+      INFO(shape_text(p));
       CHECK(searched.has_value() == smallest.has_value());
       if (searched && smallest) CHECK(searched->footprint == *smallest);
       if (searched) CHECK(searched->hbm <= standard);
@@ -210,7 +210,7 @@ TEST_CASE("what can't be tuned is one line") {
   CHECK(message_of(make_tuning({.account = {.seq = std::int64_t{1} << 40}})) ==
         "a count of standard leaves 64 bits (B 1 · H 32 · N 1099511627776 · d 128)");
   CHECK(message_of(make_tuning({.account = {.shared_memory = Bytes(1 << 20)}, .multiple_of = 1})) ==
-        "more than 100 000 tiles of multiples of 1 fit 1048576 B");
+        "more than 250 000 tiles of multiples of 1 fit 1048576 B");
   CHECK(message_of(make_tuning({.account = {.heads = 3, .kv_heads = 2}})) ==
         "3 query heads can't share 2 key/value heads evenly");
 }
