@@ -10,6 +10,7 @@
 
 #include "app/add_option.hpp"
 #include "app/commands/commands.hpp"
+#include "app/sweep_options.hpp"
 #include "core/base/file.hpp"
 #include "core/base/nearest.hpp"
 
@@ -25,6 +26,7 @@ constexpr const char* kExamples =
     "  flashsim compare --model llama-3-8b --seq 32768 --gpu h100\n"
     "  flashsim run --seq 1024 --heads 4\n"
     "  flashsim replay three-token\n"
+    "  flashsim sweep --seq 512:131072:x2 --algo standard,flash2 --plot traffic.svg\n"
     "  flashsim cache --model llama-3-8b --batch 16\n"
     "  flashsim --algo standard --format json --out traffic.json";
 
@@ -32,6 +34,8 @@ struct CommandLine {
   AccountOptions account;
   ReplayOptions replay;
   RunOptions run;
+  SweepOptions sweep;
+  TuneOptions tune;
   CacheOptions cache;
   OutputOptions output;
   std::optional<std::string> format, file;
@@ -188,6 +192,8 @@ Result<int> dispatch(const CLI::App& app, CommandLine& line) {
   if (command == "compare") return compare_command(line.account, line.output);
   if (command == "run") return run_command(line.account, line.run, line.output);
   if (command == "replay") return replay_command(line.replay, line.output);
+  if (command == "sweep") return sweep_command(line.account, line.sweep, line.output);
+  if (command == "tune") return tune_command(line.account, line.tune, line.output);
   if (command == "cache") return cache_command(line.account, line.cache, line.output);
   if (command == "list") return list_command(line.section, line.output);
   return account_command(line.account, line.output);
@@ -224,6 +230,13 @@ int run_command_line(int argc, char** argv) {
   add_replay_options(*replay, line);
   CLI::App* run = app.add_subcommand("run", "execute on the CPU, and hold the result against the truth");
   add_run_options(*run, line);
+  CLI::App* sweep = app.add_subcommand("sweep", "the account over ranges of any parameter, and its plot");
+  add_sweep_options(*sweep, line.account, line.sweep, line.no_causal);
+  add_output_options(*sweep, line);
+  CLI::App* tune =
+      app.add_subcommand("tune", "the best tile for a size of on-chip memory, beside its bounds");
+  add_tune_options(*tune, line.account, line.tune, line.causal, line.no_causal);
+  add_output_options(*tune, line);
   CLI::App* cache =
       app.add_subcommand("cache", "the KV cache beside the memory that flash removes, and a decode step");
   add_cache_options(*cache, line.account, line.cache);
@@ -233,7 +246,7 @@ int run_command_line(int argc, char** argv) {
   list->add_option("section", line.section, "one of these alone");
   add_output_options(*list, line);
   std::vector<std::string> commands;
-  for (CLI::App* sub : {compare, run, replay, cache, list}) {
+  for (CLI::App* sub : {compare, run, replay, sweep, tune, cache, list}) {
     sub->allow_extras();
     commands.push_back(sub->get_name());
   }

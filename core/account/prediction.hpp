@@ -34,6 +34,9 @@ struct Prediction {
   std::vector<Alive> allocated;     ///< alive at the peak, as an allocator sees it
 };
 
+/// Whether a prediction comes with the formulas of its figures. Writing them down is most of the work.
+enum class Explain { no, yes };
+
 /// The closed form of `method`, over all batch entries and heads.
 Prediction predict(const Problem& problem, const Method& method);
 
@@ -41,6 +44,9 @@ Prediction predict(const Problem& problem, const Method& method);
 inline Prediction predict(Algorithm algorithm, const Problem& problem, Tiling tiling) {
   return predict(problem, Method{.algorithm = algorithm, .tiling = tiling});
 }
+
+/// The same figures from the same expressions, without explanations: for work on many tilings or problems.
+Prediction predict_unexplained(const Problem& problem, const Method& method);
 
 /// FLOPs that the problem asks for, whatever the algorithm.
 struct ProblemFlops {

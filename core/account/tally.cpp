@@ -66,9 +66,17 @@ std::vector<Figure> figures_of(const Tally& tally) {
 }
 
 bool Tally::overflowed() const {
-  const std::vector<Figure> figures = figures_of(*this);
-  return std::any_of(figures.begin(), figures.end(),
-                     [](const Figure& figure) { return figure.value.overflowed(); });
+  const auto flow_left = [](const Flow& flow) { return flow.read.overflowed() || flow.written.overflowed(); };
+  const auto some_left = [&](const auto& flows) {
+    return std::any_of(flows.begin(), flows.end(), flow_left);
+  };
+  const auto launch_left = [](const KernelLaunch& kernel) { return kernel.blocks.overflowed(); };
+  return some_left(hbm) || some_left(initial) || some_left(sm) || some_left(sram) ||
+         some_left(std::array{hbm_total(), sm_total(), sram_total()}) || work.products.overflowed() ||
+         work.scale.overflowed() || work.mask.overflowed() || work.softmax.overflowed() ||
+         work.rescale.overflowed() || work.normalise.overflowed() || work.exponentials.overflowed() ||
+         peak_allocated.overflowed() || steps.overflowed() ||
+         std::any_of(kernels.begin(), kernels.end(), launch_left);
 }
 
 }  // namespace flashsim

@@ -67,7 +67,7 @@ Result<AccountReport> make_account(const AccountRequest& request, const Progress
   report.problem = *problem;
 
   report.gpu = request.gpu.value_or("a100");
-  auto machine = find_machine(report.gpu);
+  auto machine = sources.machine(report.gpu);
   if (!machine) return machine.error();
   report.machine = std::move(machine).value();
   report.shared_memory = request.shared_memory.value_or(report.machine.shared_memory_per_block);
@@ -97,7 +97,8 @@ Result<AccountReport> make_account(const AccountRequest& request, const Progress
         occupancy_of(kernel, std::move(footprint), report.machine, report.shared_memory));
   }
 
-  if (request.count_always || report.tally().steps <= Count(kStepsCountedAlways)) {
+  const bool short_walk = report.tally().steps <= Count(kStepsCountedAlways);
+  if (!request.count_never && (request.count_always || short_walk)) {
     Ledger ledger(report.problem);
     if (progress) {
       Watched watched(ledger, report.tally().steps.value(), progress);

@@ -11,6 +11,8 @@
 #include "core/study/compare.hpp"
 #include "core/study/replay.hpp"
 #include "core/study/run.hpp"
+#include "core/study/sweep.hpp"
+#include "core/study/tune.hpp"
 
 namespace flashsim {
 
@@ -22,6 +24,10 @@ nlohmann::ordered_json compare_json(const CompareReport& report, bool explain);
 nlohmann::ordered_json replay_json(const ReplayReport& report);
 /// "flashsim.run/1"
 nlohmann::ordered_json run_json(const RunReport& report);
+/// "flashsim.sweep/1"
+nlohmann::ordered_json sweep_json(const SweepReport& report);
+/// "flashsim.tune/1"
+nlohmann::ordered_json tune_json(const TuneReport& report);
 
 /// "flashsim.cache/1"; `explain` adds each figure's formula.
 nlohmann::ordered_json cache_json(const CacheReport& report, bool explain);

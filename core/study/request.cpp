@@ -40,6 +40,7 @@ AccountRequest laid_over(AccountRequest over, const AccountRequest& given) {
   fill(over.overlap, under.overlap);
   fill(over.blocks_per_sm, under.blocks_per_sm);
   over.count_always = over.count_always || under.count_always;
+  over.count_never = over.count_never || under.count_never;
   return over;
 }
 

@@ -29,6 +29,7 @@ struct AccountRequest {
   std::optional<Bytes> shared_memory;
   std::optional<std::string> gpu;
   bool count_always = false;    ///< count walks of any length
+  bool count_never = false;     ///< count no walk: the closed forms alone
   std::optional<bool> machine;  ///< HBM traffic after L2, and time
   std::optional<LaunchOrder> launch_order;
   std::optional<KeyOrder> key_order;

@@ -5,9 +5,9 @@
 
 namespace flashsim {
 
-Prediction predict_standard(const Problem& problem, const Method& method);
-Prediction predict_eager(const Problem& problem, const Method& method);
-Prediction predict_flash1(const Problem& problem, const Method& method);
-Prediction predict_flash2(const Problem& problem, const Method& method);
+Prediction predict_standard(const Problem& problem, const Method& method, Explain explain);
+Prediction predict_eager(const Problem& problem, const Method& method, Explain explain);
+Prediction predict_flash1(const Problem& problem, const Method& method, Explain explain);
+Prediction predict_flash2(const Problem& problem, const Method& method, Explain explain);
 
 }  // namespace flashsim

@@ -4,15 +4,26 @@
 #include "core/account/closed_form/visited.hpp"
 
 namespace flashsim {
+namespace {
 
-Prediction predict(const Problem& problem, const Method& method) {
+Prediction predicted(const Problem& problem, const Method& method, Explain explain) {
   switch (method.algorithm) {
-    case Algorithm::standard: return predict_standard(problem, method);
-    case Algorithm::eager: return predict_eager(problem, method);
-    case Algorithm::flash1: return predict_flash1(problem, method);
-    case Algorithm::flash2: return predict_flash2(problem, method);
+    case Algorithm::standard: return predict_standard(problem, method, explain);
+    case Algorithm::eager: return predict_eager(problem, method, explain);
+    case Algorithm::flash1: return predict_flash1(problem, method, explain);
+    case Algorithm::flash2: return predict_flash2(problem, method, explain);
   }
   return {};
+}
+
+}  // namespace
+
+Prediction predict(const Problem& problem, const Method& method) {
+  return predicted(problem, method, Explain::yes);
+}
+
+Prediction predict_unexplained(const Problem& problem, const Method& method) {
+  return predicted(problem, method, Explain::no);
 }
 
 ProblemFlops problem_flops(const Problem& problem) {
