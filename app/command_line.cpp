@@ -70,6 +70,11 @@ void add_problem_options(CLI::App& app, CommandLine& line, const std::string& ty
   add_text(app, "--model", o.model,
            "heads and head dimension of a model: a name (flashsim list models) or a file")
       ->group("What");
+  add_text(
+      app, "--passes", o.passes,
+      "of eager, which are passes of their own: of scale, mask, softmax, dropout (default: scale, softmax, "
+      "and mask where causal)")
+      ->group("How");
   add_text(app, "--tile-q", o.tile_q, "Br, rows of a query tile (default: chosen)")->group("How");
   add_text(app, "--tile-k", o.tile_k, "Bc, rows of a key/value tile (default: chosen)")->group("How");
   add_text(app, "--sram", o.sram, "shared memory of a block in place of the GPU's: 192KiB")->group("How");
@@ -103,6 +108,10 @@ void add_account_options(CLI::App& app, CommandLine& line, bool chooses) {
   if (chooses) add_text(app, "--algo", o.algo, kAlgorithmHelp)->group("What");
   add_problem_options(app, line, "fp8, fp16, bf16, fp32 or fp64 (default fp16)");
   add_machine_options(app, line);
+  add_text(app, "--pass", o.pass, "forward, backward or both (default forward)")->group("What");
+  add_switch(app, "--deterministic", o.deterministic,
+             "of flash2: dQ in a kernel of its own, nothing added in HBM")
+      ->group("How");
   add_switch(app, "--count", o.count, "walk and count however long it takes")->group("Output");
   add_switch(app, "--explain", o.explain, "each figure's formula, and the numbers put into it")
       ->group("Output");

@@ -21,6 +21,8 @@ Result<AccountRequest> given_request(const AccountOptions& options) {
   parser.parse(options.dtype, request.dtype,
                [](const std::string& name) { return storage_type_named("type", name); });
   parser.parse(options.alignment, request.alignment, causal_alignment_named);
+  parser.parse(options.pass, request.pass, pass_named);
+  parser.parse(options.passes, request.passes, eager_pass_list_from);
   parser.dimension("--tile-q", options.tile_q, request.tiles.query_rows);
   parser.dimension("--tile-k", options.tile_k, request.tiles.key_rows);
   parser.parse(options.sram, request.shared_memory,
@@ -31,6 +33,7 @@ Result<AccountRequest> given_request(const AccountOptions& options) {
   parser.dimension("--blocks-per-sm", options.blocks_per_sm, request.blocks_per_sm);
   if (parser.error()) return *parser.error();
   request.causal = options.causal;
+  if (options.deterministic) request.deterministic = true;
   request.gpu = options.gpu;
   if (options.machine) request.machine = true;
   if (options.machine && !options.machine->empty()) {

@@ -78,7 +78,7 @@ std::string launch_text(const AccountReport& r, const Occupancy& kernel) {
 }
 
 FactsBlock block_facts(const AccountReport& r) {
-  const Occupancy& kernel = r.kernels.front();
+  const Occupancy& kernel = r.main_kernel();
   const Footprint& footprint = kernel.footprint;
   const std::string of_kernel = r.kernels.size() == 1 ? "" : fmt::format(" of the {} kernel", kernel.kernel);
   const bool too_large = footprint.shared_total() > r.shared_memory;
@@ -122,15 +122,50 @@ BarsBlock standard_bars(const AccountReport& r) {
                     own == standard ? "the same" : fmt::format("{} × {}", times, less ? "less" : "more")}}};
 }
 
-/// What standard's 16 GiB are: the score matrix, crossing four times.
+/// What standard's 16 GiB are: the score matrix, crossing four times; backward its gradients too.
 FactsBlock score_matrix_facts(const AccountReport& r) {
   Bytes matrix;
   Bytes rest;
+  std::vector<std::string> of_matrix;
+  std::vector<std::string> of_rest;
   for (const TensorLine& line : tensor_lines(r.tally(), r.problem)) {
-    const bool scores = line.operand == Operand::S || line.operand == Operand::P;
+    const bool scores = shape_of(line.operand) == OperandShape::scores;
     (scores ? matrix : rest) += line.flow.total();
+    (scores ? of_matrix : of_rest).push_back(line.name);
   }
-  return {.facts = {{"score matrix", size_text(matrix), "S and P"}, {"Q, K, V, O", size_text(rest), ""}}};
+  const std::string last = of_matrix.back();
+  of_matrix.pop_back();
+  return {.facts = {
+              {"score matrix", size_text(matrix), fmt::format("{} and {}", fmt::join(of_matrix, ", "), last)},
+              {fmt::format("{}", fmt::join(of_rest, ", ")), size_text(rest), ""}}};
+}
+
+/// What is kept for the gradients against what standard attention would keep, and what it costs to have kept
+/// less.
+FactsBlock saved_facts(const AccountReport& r) {
+  FactsBlock block{.heading = "Kept for backward"};
+  const std::string title(facts_of(r.method.algorithm).title);
+  block.facts.push_back(
+      {title, size_text(total_size(r.saved_for_backward)), alive_text(r.saved_for_backward)});
+  if (r.method.algorithm != Algorithm::standard && r.standard) {
+    block.facts.push_back({"Standard attention", size_text(r.standard->saved_for_backward), "P"});
+  }
+  const Flops again = r.prediction.recomputed;
+  if (again != Flops()) {
+    block.facts.push_back(
+        {"computed again", flops_text(again),
+         fmt::format("{} of the matrix products: {}", percent(ratio(again, r.tally().work.products)),
+                     r.method.deterministic ? "S twice, and dP" : "S")});
+  }
+  return block;
+}
+
+/// Of eager: what isn't as it is where nothing is asked for.
+std::string passes_text(const AccountReport& r) {
+  if (r.method.algorithm != Algorithm::eager) return r.method.deterministic ? " · deterministic" : "";
+  const EagerPassList passes = listed(r.problem, r.method);
+  if (passes == EagerPassList{.scale = true, .mask = r.problem.causal}) return "";
+  return fmt::format(" · passes {}", fmt::join(names_of(passes), ", "));
 }
 
 std::vector<std::string> legend(const AccountReport& r) {
@@ -177,6 +212,15 @@ std::string mask_text(const Problem& problem) {
   return text;
 }
 
+std::string pass_text(Pass pass) {
+  switch (pass) {
+    case Pass::forward: return "forward";
+    case Pass::backward: return "backward";
+    case Pass::both: return "forward and backward";
+  }
+  return {};
+}
+
 std::string problem_text(const Problem& problem) {
   return fmt::format("{} · {} · {}", shape_text(problem), name_of(problem.storage), mask_text(problem));
 }
@@ -193,13 +237,15 @@ VerdictLine check_line(const AccountReport& r) {
 Document account_document(const AccountReport& report, bool explain) {
   const AccountReport& r = report;
   Document document;
-  document.emplace_back(Title{fmt::format("{} forward", facts_of(r.method.algorithm).title),
-                              fmt::format("{} · tiles {} · {}", problem_text(r.problem),
-                                          tiling_text(r.method.tiling), r.machine.title)});
+  document.emplace_back(
+      Title{fmt::format("{} {}", facts_of(r.method.algorithm).title, pass_text(r.method.pass)),
+            fmt::format("{}{} · tiles {} · {}", problem_text(r.problem), passes_text(r),
+                        tiling_text(r.method.tiling), r.machine.title)});
   document.emplace_back(traffic_table("HBM traffic", r.tally(), r.problem));
   if (!facts_of(r.method.algorithm).tiled) document.emplace_back(score_matrix_facts(r));
   document.emplace_back(check_line(r));
   document.emplace_back(memory_facts(r));
+  if (r.method.pass != Pass::forward) document.emplace_back(saved_facts(r));
   document.emplace_back(arithmetic_facts(r));
   document.emplace_back(block_facts(r));
   document.emplace_back(launch_facts(r));
@@ -222,7 +268,7 @@ CsvTable account_csv(const AccountReport& report, bool explain) {
   const Problem& p = r.problem;
   const Tally& tally = r.tally();
   add("input", "", "algorithm", facts_of(r.method.algorithm).name);
-  add("input", "", "pass", "forward");
+  add("input", "", "pass", name_of(r.method.pass));
   for (const auto& [name, value] : {std::pair{"batch", p.batch},
                                     {"heads", p.heads},
                                     {"kv_heads", p.kv_heads},
@@ -234,6 +280,10 @@ CsvTable account_csv(const AccountReport& report, bool explain) {
   add("input", "", "dtype", name_of(p.storage));
   add("input", "", "causal", p.causal);
   add("input", "", "causal_alignment", name_of(p.alignment));
+  if (r.method.algorithm == Algorithm::eager) {
+    add("input", "", "passes", fmt::format("{}", fmt::join(names_of(listed(p, r.method)), " ")));
+  }
+  add("input", "", "deterministic", r.method.deterministic);
   add("input", "", "tile_q", r.method.tiling.query_rows);
   add("input", "", "tile_k", r.method.tiling.key_rows);
   add("input", "", "sram_bytes", r.shared_memory.value());
@@ -253,10 +303,14 @@ CsvTable account_csv(const AccountReport& report, bool explain) {
   add_flow("sram", "total", tally.sram_total());
   add("memory", "peak_intermediate", "bytes", r.peak_intermediate().value());
   add("memory", "peak_allocated", "bytes", tally.peak_allocated.value());
-  add("memory", "inputs", "bytes", input_bytes(p).value());
+  add("memory", "inputs", "bytes", input_bytes(p, r.method).value());
   add("memory", "needed", "bytes", r.memory_needed().value());
   add("memory", "machine", "bytes", r.machine.memory.value());
   add("memory", "fits", "", r.fits_memory());
+  if (r.method.pass != Pass::forward) {
+    add("memory", "saved_for_backward", "bytes", total_size(r.saved_for_backward).value());
+    add("flops", "recomputed", "flops", r.prediction.recomputed.value());
+  }
   const Work& work = tally.work;
   add("flops", "paper", "flops", r.flops.paper.value().value());
   add("flops", "exact", "flops", r.flops.exact.value().value());
@@ -268,8 +322,8 @@ CsvTable account_csv(const AccountReport& report, bool explain) {
   add("flops", "normalise", "flops", work.normalise.value());
   add("flops", "exponentials", "count", work.exponentials.value());
   add("flops", "intensity", "flops_per_hbm_byte", r.intensity().value);
-  add("on_chip", "shared_memory", "bytes", r.kernels.front().footprint.shared_total().value());
-  add("on_chip", "registers", "bytes", r.kernels.front().footprint.register_total().value());
+  add("on_chip", "shared_memory", "bytes", r.main_kernel().footprint.shared_total().value());
+  add("on_chip", "registers", "bytes", r.main_kernel().footprint.register_total().value());
   for (const Occupancy& kernel : r.kernels) {
     add("launch", kernel.kernel, "blocks", kernel.blocks.value());
     add("launch", kernel.kernel, "blocks_per_sm", kernel.blocks_per_sm);

@@ -13,6 +13,9 @@ namespace flashsim {
 /// "causal", with the alignment where it matters, or "not causal".
 std::string mask_text(const Problem& problem);
 
+/// "forward", "backward", or "forward and backward".
+std::string pass_text(Pass pass);
+
 /// "B 1 · H 32 · N 8192 · d 128 · fp16 · causal"
 std::string problem_text(const Problem& problem);
 

@@ -1,6 +1,7 @@
 #include "app/views/compare_view.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "app/views/account_view.hpp"
 #include "core/base/quantity_text.hpp"
@@ -34,8 +35,8 @@ Document compare_document(const CompareReport& report, bool explain) {
   const AccountReport& first = report.accounts.front();
   const Bytes standard = first.hbm_bytes();
   Document document;
-  document.emplace_back(
-      Title{"Attention forward", fmt::format("{} · {}", problem_text(first.problem), first.machine.title)});
+  document.emplace_back(Title{"Attention " + pass_text(first.method.pass),
+                              fmt::format("{} · {}", problem_text(first.problem), first.machine.title)});
 
   TableBlock traffic{.heading = "HBM traffic",
                      .columns = {"tiles", "read", "written", "total", "of standard", "exact FLOP/B"}};
@@ -53,14 +54,20 @@ Document compare_document(const CompareReport& report, bool explain) {
     rest.rows.push_back({name, size_text(r.peak_intermediate()), size_text(r.tally().peak_allocated),
                          decimal_text(r.tally().work.products.value()),
                          decimal_text(r.tally().work.exponentials.value()),
-                         grouped(r.kernels.front().blocks.value()),
-                         three_digits(100 * r.kernels.front().sm_share) + " %", counted_text(r)});
+                         grouped(r.main_kernel().blocks.value()),
+                         three_digits(100 * r.main_kernel().sm_share) + " %", counted_text(r)});
     bars.bars.push_back({name, size_text(total.total()), static_cast<double>(total.total().value()), ""});
   }
   document.emplace_back(std::move(traffic));
   document.emplace_back(std::move(bars));
   document.emplace_back(std::move(rest));
   if (first.simulation) document.emplace_back(machine_table(report));
+  if (!report.left_out.empty()) {
+    std::vector<std::string_view> names;
+    for (const Algorithm algorithm : report.left_out) names.push_back(facts_of(algorithm).name);
+    document.emplace_back(
+        LinesBlock{{fmt::format("Left out, having no backward pass: {}", fmt::join(names, ", "))}});
+  }
   for (const AccountReport& r : report.accounts) {
     if (r.discrepancies.empty()) continue;
     VerdictLine line = check_line(r);
@@ -111,7 +118,7 @@ CsvTable compare_csv(const CompareReport& report) {
     const Flow hbm = tally.hbm_total();
     const Flow sm = tally.sm_total();
     const Flow sram = tally.sram_total();
-    const Occupancy& kernel = r.kernels.front();
+    const Occupancy& kernel = r.main_kernel();
     const auto equal = r.predicted_equals_counted();
     std::vector<std::string> row{std::string(facts_of(r.method.algorithm).name)};
     for (const std::int64_t number :

@@ -235,8 +235,7 @@ void add_traffic(const RunReport& r, Document& document) {
   document.emplace_back(check_line(r.discrepancies, steps(r.forward)));
   if (!r.backward) return;
   document.emplace_back(traffic_table("HBM traffic backward", r.backward->counted, p));
-  document.emplace_back(VerdictLine{
-      Tone::neutral, fmt::format("counted over {}; no closed form predicts it", steps(*r.backward))});
+  document.emplace_back(check_line(r.backward_discrepancies, steps(*r.backward)));
 }
 
 FactsBlock tolerance_facts(const std::string& heading, const Tolerance& tolerance) {

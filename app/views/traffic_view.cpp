@@ -18,6 +18,7 @@ std::string label_of(const TensorLine& line) {
     case Operand::m: return line.name + "  row maximum";
     case Operand::l: return line.name + "  row sum";
     case Operand::D: return line.name + "  Σ dO ∘ O";
+    case Operand::Z: return line.name + "  dropout mask";
     default: return line.name;
   }
 }

@@ -81,11 +81,24 @@ void Ledger::work_on(const Step& step) {
       work.softmax += Flops(Count(2) * elements);
       break;
     }
-    case Operation::probabilities:
-      sram += {.read = tile_of_scores + Bytes(rows * summed), .written = tile_of_scores};
-      work.softmax += Flops(entries);
+    case Operation::probabilities: {
+      // From m and l, a division more than from L.
+      const Count statistics = step.operand == Operand::m ? 2 : 1;
+      sram += {.read = tile_of_scores + Bytes(statistics * rows * summed), .written = tile_of_scores};
+      work.softmax += Flops(statistics * entries);
       work.exponentials += entries;
       break;
+    }
+    case Operation::dropout: {
+      const Bytes kept(entries * element_size(Operand::Z, problem_));
+      if (step.operand == Operand::P) {
+        sram += {.read = tile_of_scores, .written = tile_of_scores + kept};
+      } else {
+        sram += {.read = tile_of_scores + kept, .written = tile_of_scores};
+      }
+      work.scale += Flops(entries);
+      break;
+    }
     case Operation::probability_gradient:
       sram += {.read = Bytes((rows + keys) * depth * stored), .written = tile_of_scores};
       work.products += Flops(Count(2) * entries * depth);

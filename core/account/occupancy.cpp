@@ -1,6 +1,7 @@
 #include "core/account/occupancy.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace flashsim {
@@ -17,12 +18,85 @@ Bytes sum(const std::vector<OnChipTile>& tiles) {
 Bytes Footprint::shared_total() const { return sum(shared_memory); }
 Bytes Footprint::register_total() const { return sum(registers); }
 
+namespace {
+
+/// The tiles of one problem, by name.
+class Tiles {
+ public:
+  Tiles(const Problem& problem, Tiling tiling)
+      : stored_(size_of(problem.storage)),
+        summed_(size_of(problem.accumulation())),
+        br_(tiling.query_rows),
+        bc_(tiling.key_rows),
+        d_(problem.head_dim) {}
+
+  /// Rows of queries and of keys, as operands and as they are summed.
+  [[nodiscard]] OnChipTile queries(const char* name) const { return {name, Bytes(br_ * d_ * stored_)}; }
+  [[nodiscard]] OnChipTile keys(const char* name) const { return {name, Bytes(bc_ * d_ * stored_)}; }
+  [[nodiscard]] OnChipTile query_sum(const char* name) const { return {name, Bytes(br_ * d_ * summed_)}; }
+  [[nodiscard]] OnChipTile key_sum(const char* name) const { return {name, Bytes(bc_ * d_ * summed_)}; }
+  /// A tile of the score matrix's shape, as an operand and as it is summed.
+  [[nodiscard]] OnChipTile scores(const char* name) const { return {name, Bytes(br_ * bc_ * stored_)}; }
+  [[nodiscard]] OnChipTile score_sum(const char* name) const { return {name, Bytes(br_ * bc_ * summed_)}; }
+  [[nodiscard]] OnChipTile statistics(const char* names, std::int64_t number) const {
+    return {names, Bytes(Count(number) * br_ * summed_)};
+  }
+
+ private:
+  Count stored_, summed_, br_, bc_, d_;
+};
+
+/// A tiled algorithm has a backward kernel of that name.
+bool is_backward(std::string_view kernel) {
+  constexpr std::array<std::string_view, 5> kNames{"deltas", "gradients", "key_value_gradients",
+                                                   "query_gradient", "conversion"};
+  return std::find(kNames.begin(), kNames.end(), kernel) != kNames.end();
+}
+
+/// A backward kernel of a tiled algorithm; nothing for one that streams. P_ij and dS_ij are operands of
+/// products; that for dQ alone needs dS_ij the other way round than it was computed, and so in shared memory.
+Footprint flash_backward_footprint(std::string_view kernel, const Tiles& t, bool keeps_l_and_m) {
+  Footprint f{.shared_memory = {t.queries("Q_i"), t.queries("dO_i"), t.keys("K_j"), t.keys("V_j")},
+              .registers = {t.score_sum("S_ij"), t.scores("P_ij"), t.score_sum("dP_ij")}};
+  if (kernel == "gradients") {
+    f.shared_memory.push_back(t.scores("dS_ij"));
+    f.registers.push_back(t.query_sum("dQ_i"));
+  } else if (kernel == "key_value_gradients") {
+    f.registers.push_back(t.scores("dS_ij"));
+  } else if (kernel == "query_gradient") {
+    f.registers.push_back(t.scores("dS_ij"));
+    f.registers.push_back(t.query_sum("dQ_i"));
+  } else {
+    return {};
+  }
+  if (kernel != "query_gradient") {
+    f.registers.push_back(t.key_sum("dK_j"));
+    f.registers.push_back(t.key_sum("dV_j"));
+  }
+  f.registers.push_back(keeps_l_and_m ? t.statistics("m_i, l_i, D_i", 3) : t.statistics("L_i, D_i", 2));
+  return f;
+}
+
+/// A backward kernel over whole matrices.
+Footprint matrix_backward_footprint(std::string_view kernel, const Tiles& t) {
+  if (kernel == "value_gradient") return {{t.scores("P_ij"), t.queries("dO_i")}, {t.key_sum("dV_j")}};
+  if (kernel == "probability_gradient") return {{t.queries("dO_i"), t.keys("V_j")}, {t.score_sum("dP_ij")}};
+  if (kernel == "query_gradient") return {{t.scores("dS_ij"), t.keys("K_j")}, {t.query_sum("dQ_i")}};
+  if (kernel == "key_gradient") return {{t.scores("dS_ij"), t.queries("Q_i")}, {t.key_sum("dK_j")}};
+  return {};
+}
+
+}  // namespace
+
 Footprint footprint_of(Algorithm algorithm, std::string_view kernel, const Problem& problem, Tiling tiling) {
   const Count stored = size_of(problem.storage);
   const Count summed = size_of(problem.accumulation());
   const Count br = tiling.query_rows;
   const Count bc = tiling.key_rows;
   const Count d = problem.head_dim;
+  if (facts_of(algorithm).tiled && is_backward(kernel)) {
+    return flash_backward_footprint(kernel, Tiles(problem, tiling), algorithm == Algorithm::flash1);
+  }
   if (facts_of(algorithm).tiled) {
     return {.shared_memory = {{"Q_i", Bytes(br * d * stored)},
                               {"K_j", Bytes(bc * d * stored)},
@@ -40,7 +114,7 @@ Footprint footprint_of(Algorithm algorithm, std::string_view kernel, const Probl
     return {.shared_memory = {{"P_ij", Bytes(br * bc * stored)}, {"V_j", Bytes(bc * d * stored)}},
             .registers = {{"O_i", Bytes(br * d * summed)}}};
   }
-  return {};
+  return matrix_backward_footprint(kernel, Tiles(problem, tiling));
 }
 
 Occupancy occupancy_of(const KernelLaunch& launch, Footprint footprint, const Machine& machine,

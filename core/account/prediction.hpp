@@ -32,12 +32,14 @@ struct Prediction {
   std::vector<Explanation> explanations;
   std::vector<Alive> intermediate;  ///< alive at the peak, as the lesson counts it
   std::vector<Alive> allocated;     ///< alive at the peak, as an allocator sees it
+  Flops recomputed;                 ///< of the products: what backward computes again, not having kept it
 };
 
 /// Whether a prediction comes with the formulas of its figures. Writing them down is most of the work.
 enum class Explain { no, yes };
 
-/// The closed form of `method`, over all batch entries and heads.
+/// The closed form of `method`, over all batch entries and heads. Of both passes figures add up, and so do
+/// peaks: what forward has made stays for backward.
 Prediction predict(const Problem& problem, const Method& method);
 
 /// The same, forward, of an algorithm that has nothing to choose but its tiles.
@@ -48,12 +50,19 @@ inline Prediction predict(Algorithm algorithm, const Problem& problem, Tiling ti
 /// The same figures from the same expressions, without explanations: for work on many tilings or problems.
 Prediction predict_unexplained(const Problem& problem, const Method& method);
 
-/// FLOPs that the problem asks for, whatever the algorithm.
+/// FLOPs that the problem asks for.
 struct ProblemFlops {
-  Formula paper = 0;  ///< 4·N·Nkv·d a head, halved when causal and N = Nkv: what papers divide by
-  Formula exact = 0;  ///< 4·d for every visible pair
+  /// Forward 4·N·Nkv·d a head, halved when causal and N = Nkv; backward 2.5 times that, whatever the
+  /// algorithm: what papers divide by (arXiv 2307.08691, section 4.1).
+  Formula paper = 0;
+  /// 2·d for every visible pair and product: two forward; backward four where P is kept, five where S has to
+  /// be computed again.
+  Formula exact = 0;
 };
-ProblemFlops problem_flops(const Problem& problem);
+ProblemFlops problem_flops(const Problem& problem, const Method& method);
+
+/// The same, forward, which no algorithm changes.
+inline ProblemFlops problem_flops(const Problem& problem) { return problem_flops(problem, Method{}); }
 
 /// Bytes of Q, K and V together.
 Bytes input_bytes(const Problem& problem);

@@ -27,10 +27,11 @@ struct Flow {
 
 /// Arithmetic, by what it is for. Counted for the valid entries of visited tiles.
 struct Work {
-  Flops products;      ///< the two matrix products: 4·d an entry
-  Flops scale;         ///< 1 an entry
+  Flops products;      ///< the matrix products: 2·d an entry each
+  Flops scale;         ///< 1 an entry, and 1 where dropout scales what it keeps
   Flops mask;          ///< 1 an entry of a tile that holds a masked pair (and the whole tile is looked at)
-  Flops softmax;       ///< 3 an entry: comparison, subtraction, sum (and 1 division where P is normalised)
+  Flops softmax;       ///< 3 an entry: comparison, subtraction, sum (and 1 division where P is normalised);
+                       ///< backward its gradient: P again, D, P ∘ (dP − D)
   Flops rescale;       ///< tiled: O and l times r, and the row sum added: d + 2 a row
   Flops normalise;     ///< tiled: O divided by l, m + ln l added: d + 1 a row
   Count exponentials;  ///< 1 an entry, and 1 a row for r

@@ -109,20 +109,20 @@ HeadTensors<T> head_of(const Problem& problem, const Inputs<T>& inputs, Outputs<
 
 /// Each head's walk as it stands, or one query tile of one head, under the observer's eyes.
 template <class T>
-void attend_observed(Algorithm algorithm, const Problem& problem, Tiling tiling, Switches switches,
-                     const Inputs<T>& inputs, const Execution& execution, Outputs<T>& outputs) {
-  const TileGrid grid(problem, tiling);
+void attend_observed(const Method& method, const Problem& problem, Switches switches, const Inputs<T>& inputs,
+                     const Execution& execution, Outputs<T>& outputs) {
+  const TileGrid grid(problem, method.tiling);
   Range part = grid.every_query_tile();
   if (execution.only) part = {execution.only->query_tile, execution.only->query_tile + 1};
   const Range rows{grid.rows(part.begin).begin, grid.rows(part.end - 1).end};
-  Executor<T> executor(algorithm, problem, tiling, switches, Executor<T>::Pass::forward, part.size(), true);
+  Executor<T> executor(method, problem, switches, Executor<T>::Pass::forward, part.size(), true);
   for (std::int64_t b = 0; b < problem.batch; ++b) {
     for (std::int64_t h = 0; h < problem.heads; ++h) {
       if (execution.only && (execution.only->batch != b || execution.only->head != h)) continue;
       execution.observer->begin_head(b, h);
       executor.begin(head_of(problem, inputs, outputs, b, h), part.begin);
       Observed<T> observed(executor, *execution.observer);
-      walk_part(algorithm, problem, tiling, part, observed);
+      walk_part(problem, method, part, observed);
       executor.complete(rows);
     }
   }
@@ -130,19 +130,19 @@ void attend_observed(Algorithm algorithm, const Problem& problem, Tiling tiling,
 
 /// The walk's parts of one query tile each, side by side.
 template <class T>
-void attend_in_parts(Algorithm algorithm, const Problem& problem, Tiling tiling, Switches switches,
-                     const Inputs<T>& inputs, const Execution& execution, Outputs<T>& outputs) {
-  const TileGrid grid(problem, tiling);
+void attend_in_parts(const Method& method, const Problem& problem, Switches switches, const Inputs<T>& inputs,
+                     const Execution& execution, Outputs<T>& outputs) {
+  const TileGrid grid(problem, method.tiling);
   const std::int64_t query_tiles = grid.query_tiles();
   const std::int64_t heads = problem.batch * problem.heads;
   const auto work_of = [&](std::int64_t i) {
-    return 1 + (facts_of(algorithm).tiled ? grid.visited_key_tiles(i) : grid.key_tiles());
+    return 1 + (facts_of(method.algorithm).tiled ? grid.visited_key_tiles(i) : grid.key_tiles());
   };
   std::int64_t work = 0;
   for (std::int64_t i = 0; i < query_tiles; ++i) work += work_of(i);
   Meter meter(execution, work * heads);
   Executors<T> executors(execution.threads, [&] {
-    return std::make_unique<Executor<T>>(algorithm, problem, tiling, switches, Executor<T>::Pass::forward, 1);
+    return std::make_unique<Executor<T>>(method, problem, switches, Executor<T>::Pass::forward, 1);
   });
   run_tasks(execution.threads, heads * query_tiles, [&](int thread) {
     Executor<T>& executor = executors.of(thread);
@@ -151,7 +151,7 @@ void attend_in_parts(Algorithm algorithm, const Problem& problem, Tiling tiling,
       // The last query tile sees the most keys: the longest first.
       const std::int64_t i = query_tiles - 1 - task % query_tiles;
       executor.begin(head_of(problem, inputs, outputs, head / problem.heads, head % problem.heads), i);
-      walk_part(algorithm, problem, tiling, {i, i + 1}, followed);
+      walk_part(problem, method, {i, i + 1}, followed);
       executor.complete(grid.rows(i));
       meter.add(work_of(i));
     };
@@ -172,6 +172,7 @@ struct BackwardPass {
   Gradients<T> gradients;
   Tensor4<T> delta;
 
+  [[nodiscard]] Method method() const { return {.algorithm = algorithm, .tiling = tiling}; }
   [[nodiscard]] HeadTensors<T> head(std::int64_t b, std::int64_t h) {
     HeadTensors<T> one = head_of(problem, inputs, outputs, b, h);
     one.d_o = d_o.matrix(b, h);
@@ -192,8 +193,8 @@ void standard_backward(BackwardPass<T>& pass) {
   const std::int64_t group = problem.heads / problem.kv_heads;
   const std::int64_t groups = problem.batch * problem.kv_heads;
   Executors<T> executors(pass.execution.threads, [&] {
-    return std::make_unique<Executor<T>>(pass.algorithm, problem, pass.tiling, pass.switches,
-                                         Executor<T>::Pass::backward, grid.query_tiles());
+    return std::make_unique<Executor<T>>(pass.method(), problem, pass.switches, Executor<T>::Pass::backward,
+                                         grid.query_tiles());
   });
   Meter meter(pass.execution, groups * group);
   // The forward pass writes O and L, which the caller keeps.
@@ -227,8 +228,8 @@ void flash2_backward(BackwardPass<T>& pass) {
   Turns query_turns(heads * query_tiles);
   Turns key_turns(problem.batch * problem.kv_heads * key_tiles);
   Executors<T> executors(pass.execution.threads, [&] {
-    return std::make_unique<Executor<T>>(pass.algorithm, problem, pass.tiling, pass.switches,
-                                         Executor<T>::Pass::backward, 1);
+    return std::make_unique<Executor<T>>(pass.method(), problem, pass.switches, Executor<T>::Pass::backward,
+                                         1);
   });
   const auto by_query_tile = [&](const auto& work) {
     run_tasks(pass.execution.threads, heads * query_tiles, [&](int thread) {
@@ -275,14 +276,14 @@ void flash2_backward(BackwardPass<T>& pass) {
 }  // namespace
 
 template <class T>
-Outputs<T> attend(Algorithm algorithm, const Problem& problem, Tiling tiling, Switches switches,
-                  const Inputs<T>& inputs, const Execution& execution) {
+Outputs<T> attend(const Method& method, const Problem& problem, Switches switches, const Inputs<T>& inputs,
+                  const Execution& execution) {
   Outputs<T> outputs{Tensor4<T>(problem.batch, problem.heads, problem.seq, problem.head_dim),
                      Tensor4<T>(problem.batch, problem.heads, problem.seq, 1)};
   if (execution.observer != nullptr) {
-    attend_observed(algorithm, problem, tiling, switches, inputs, execution, outputs);
+    attend_observed(method, problem, switches, inputs, execution, outputs);
   } else {
-    attend_in_parts(algorithm, problem, tiling, switches, inputs, execution, outputs);
+    attend_in_parts(method, problem, switches, inputs, execution, outputs);
   }
   return outputs;
 }
@@ -291,7 +292,7 @@ template <class T>
 Gradients<T> attend_backward(Algorithm algorithm, const Problem& problem, Tiling tiling, Switches switches,
                              const Inputs<T>& inputs, const Outputs<T>& outputs, const Tensor4<T>& d_o,
                              const Execution& execution) {
-  assert(has_backward(algorithm) && !inputs.scores_given());
+  assert(executes_backward(algorithm) && !inputs.scores_given());
   BackwardPass<T> pass{
       .algorithm = algorithm,
       .problem = problem,
@@ -325,9 +326,9 @@ void round_to_storage(const Problem& problem, Tensor4<T>& tensor) {
 
 const char* vector_target() { return tile_kernels<float>().target; }
 
-template Outputs<float> attend(Algorithm, const Problem&, Tiling, Switches, const Inputs<float>&,
+template Outputs<float> attend(const Method&, const Problem&, Switches, const Inputs<float>&,
                                const Execution&);
-template Outputs<double> attend(Algorithm, const Problem&, Tiling, Switches, const Inputs<double>&,
+template Outputs<double> attend(const Method&, const Problem&, Switches, const Inputs<double>&,
                                 const Execution&);
 template Gradients<float> attend_backward(Algorithm, const Problem&, Tiling, Switches, const Inputs<float>&,
                                           const Outputs<float>&, const Tensor4<float>&, const Execution&);

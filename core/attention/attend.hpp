@@ -10,9 +10,8 @@
 
 #include "core/attention/switches.hpp"
 #include "core/attention/tensors.hpp"
-#include "core/problem/algorithm.hpp"
+#include "core/problem/method.hpp"
 #include "core/problem/problem.hpp"
-#include "core/problem/tiling.hpp"
 #include "core/schedule/chip_values.hpp"
 #include "core/schedule/walk.hpp"
 
@@ -36,12 +35,26 @@ struct Execution {
   std::function<void(double done)> progress;
 };
 
-/// Executes `algorithm` in T = float or double, sums and statistics in T as well. The inputs have the
-/// shapes of `problem`, which is valid, and hold what its storage type can hold. Where that type is narrower
-/// than T, P and O are rounded to it, and S where it is stored.
+/// Executes `method`'s forward pass in T = float or double, sums and statistics in T as well. The inputs have
+/// the shapes of `problem`, which is valid, and hold what its storage type can hold. Where that type is
+/// narrower than T, P and O are rounded to it, and S where it is stored.
+///
+/// Of eager's passes dropout is none that can be executed, and neither is a mask of padded keys.
+template <class T>
+Outputs<T> attend(const Method& method, const Problem& problem, Switches switches, const Inputs<T>& inputs,
+                  const Execution& execution = {});
+
+/// The same of an algorithm that has nothing to choose but its tiles.
 template <class T>
 Outputs<T> attend(Algorithm algorithm, const Problem& problem, Tiling tiling, Switches switches,
-                  const Inputs<T>& inputs, const Execution& execution = {});
+                  const Inputs<T>& inputs, const Execution& execution = {}) {
+  return attend<T>(Method{.algorithm = algorithm, .tiling = tiling}, problem, switches, inputs, execution);
+}
+
+/// The gradients can be executed, and not only accounted for.
+constexpr bool executes_backward(Algorithm algorithm) {
+  return algorithm == Algorithm::standard || algorithm == Algorithm::flash2;
+}
 
 /// The gradients of Σ dO ∘ O, for `standard` (P kept) and `flash2` (P recomputed from Q, K and L). dO:
 /// [B, H, N, d]; `outputs` are those of the forward pass. Scores may not be given.

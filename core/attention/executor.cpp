@@ -44,16 +44,20 @@ std::int64_t padded(std::int64_t columns) {
 }  // namespace
 
 template <class T>
-Executor<T>::Executor(Algorithm algorithm, const Problem& problem, Tiling tiling, Switches switches,
-                      Pass pass, std::int64_t query_tiles, bool watched)
-    : algorithm_(algorithm),
+Executor<T>::Executor(const Method& method, const Problem& problem, Switches switches, Pass pass,
+                      std::int64_t query_tiles, bool watched)
+    : algorithm_(method.algorithm),
       problem_(problem),
-      tiling_(tiling),
+      tiling_(method.tiling),
+      score_factor_(method.algorithm == Algorithm::eager && method.passes.scale
+                        ? T(1)
+                        : static_cast<T>(problem.score_scale())),
       switches_(switches),
       kernels_(tile_kernels<T>()),
-      whole_rows_(!facts_of(algorithm).tiled),
+      whole_rows_(!facts_of(method.algorithm).tiled),
       watched_(watched),
       rounds_(is_narrower<T>(problem.storage)) {
+  const Tiling tiling = method.tiling;
   const std::int64_t br = std::min(tiling.query_rows, problem.seq);
   const bool pads = switches.fault == Fault::unmasked_padding;
   const std::int64_t bc = pads ? tiling.key_rows : std::min(tiling.key_rows, problem.kv_seq);
@@ -69,7 +73,7 @@ Executor<T>::Executor(Algorithm algorithm, const Problem& problem, Tiling tiling
     each->resize(static_cast<std::size_t>(panels * kPanelWidth<T>));
   }
   if (whole_rows_) scores_.resize(static_cast<std::size_t>(rows * problem.kv_seq));
-  if (whole_rows_ || algorithm == Algorithm::flash1) {
+  if (whole_rows_ || algorithm_ == Algorithm::flash1) {
     m_.resize(static_cast<std::size_t>(rows));
     l_.resize(static_cast<std::size_t>(rows));
   }
@@ -158,7 +162,6 @@ template <class T>
 void Executor<T>::compute_scores(const Step& step) {
   const Range keys = keys_on_chip(step);
   const std::int64_t valid = step.keys.size();
-  const T factor = algorithm_ == Algorithm::eager ? T(1) : static_cast<T>(problem_.score_scale());
   for_panels(step, [&](std::int64_t p, std::int64_t count) {
     T* s = s_.panel(p) + keys.begin * kPanelWidth<T>;
     if (head_.scores.data != nullptr) {
@@ -178,7 +181,7 @@ void Executor<T>::compute_scores(const Step& step) {
                       .columns = kPanelWidth<T>,
                       .depth = problem_.head_dim,
                       .mode = Product<T>::Mode::assign,
-                      .factor = factor});
+                      .factor = score_factor_});
   });
 }
 

@@ -12,7 +12,7 @@
 #include "core/attention/vector/panel.hpp"
 #include "core/attention/vector/tile_kernels.hpp"
 #include "core/base/tensor.hpp"
-#include "core/problem/algorithm.hpp"
+#include "core/problem/method.hpp"
 #include "core/problem/problem.hpp"
 #include "core/problem/tiling.hpp"
 #include "core/schedule/chip_values.hpp"
@@ -64,7 +64,7 @@ class Executor final : public Listener, public ChipValues {
 
   /// Takes all memory that walks of up to `query_tiles` query tiles will need. One that is `watched` computes
   /// what a masked key hides as well.
-  Executor(Algorithm algorithm, const Problem& problem, Tiling tiling, Switches switches, Pass pass,
+  Executor(const Method& method, const Problem& problem, Switches switches, Pass pass,
            std::int64_t query_tiles, bool watched = false);
 
   /// The walk that comes is that of `head`, and begins with `first_query_tile`.
@@ -156,6 +156,7 @@ class Executor final : public Listener, public ChipValues {
   Algorithm algorithm_;
   const Problem& problem_;
   Tiling tiling_;
+  T score_factor_;  // what the product Q Kᵀ multiplies by: 1 where the scale is a pass of its own
   Switches switches_;
   HeadTensors<T> head_;
   const TileKernels<T>& kernels_;

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/base/count.hpp"
+#include "core/base/result.hpp"
 #include "core/problem/algorithm.hpp"
 #include "core/problem/problem.hpp"
 #include "core/problem/tiling.hpp"
@@ -23,11 +24,15 @@ constexpr std::string_view name_of(Pass pass) {
   return kNames[static_cast<std::size_t>(pass)];
 }
 
+/// The pass of that name. Errors: an unknown one.
+Result<Pass> pass_named(std::string_view name);
+
 /// Which of eager attention's pointwise steps are passes over HBM of their own. Scale and mask are fused into
 /// their neighbours where they aren't, dropout isn't there. Softmax always is a pass.
 struct EagerPasses {
   bool scale = true;
-  bool mask = true;  ///< where the problem has a mask
+  bool mask = true;           ///< where the problem is causal
+  bool padding_mask = false;  ///< where it isn't: a mask of padded keys [B, Nkv] is added to every score
   bool dropout = false;
   friend constexpr bool operator==(EagerPasses, EagerPasses) = default;
 };
@@ -42,6 +47,11 @@ struct Method {
   std::int64_t splits = 1;  ///< split-kv: into so many parts the keys are split
   std::shared_ptr<const BlockPattern> pattern;  ///< block-sparse: the tiles that are there
 };
+
+/// Eager attention's mask is a pass of its own.
+constexpr bool masks_in_a_pass(const Problem& problem, const Method& method) {
+  return problem.causal ? method.passes.mask : method.passes.padding_mask;
+}
 
 /// The walks that make up all heads: each is that of one query head.
 constexpr Count walks_of(const Problem& problem, const Method&) {

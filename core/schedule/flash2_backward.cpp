@@ -2,6 +2,11 @@
 // and P are computed again from Q, K and L. dK and dV stay on the chip until done; every key tile adds to dQ
 // in HBM, in the accumulation type; where that isn't the storage type it is a tensor of its own, converted in
 // the end.
+//
+// Which thread block adds first is chance on a GPU, and the last bits with it. Deterministic, no block adds
+// to what another made: dQ has a kernel of its own, query tiles outside, that computes S, P and dP once more.
+#include <optional>
+
 #include "core/schedule/tile_grid.hpp"
 #include "core/schedule/walk.hpp"
 
@@ -15,14 +20,14 @@ Operand query_gradient_sum(const Problem& problem) {
   return problem.storage == problem.accumulation() ? Operand::dQ : Operand::dQ_sum;
 }
 
-/// D = Σ dO ∘ O, and dQ's starting zeros: a thread block for every query tile.
-void walk_deltas(const TileGrid& grid, Operand sum, Range part, Listener& listener) {
+/// D = Σ dO ∘ O, and the starting zeros of dQ's sum where there is one: a thread block for every query tile.
+void walk_deltas(const TileGrid& grid, std::optional<Operand> sum, Range part, Listener& listener) {
   listener.allocate(Operand::D, whole_size(Operand::D, grid.problem()));
-  listener.allocate(sum, whole_size(sum, grid.problem()));
+  if (sum) listener.allocate(*sum, whole_size(*sum, grid.problem()));
   listener.kernel("deltas", grid.query_tiles());
   for (std::int64_t i = part.begin; i < part.end; ++i) {
     listener.block();
-    listener.step(grid.on_rows(initialise, i, sum));
+    if (sum) listener.step(grid.on_rows(initialise, i, *sum));
     listener.step(grid.on_rows(load, i, Operand::O));
     listener.step(grid.on_rows(load, i, Operand::dO));
     listener.step(grid.on_rows(row_dot, i));
@@ -30,11 +35,22 @@ void walk_deltas(const TileGrid& grid, Operand sum, Range part, Listener& listen
   }
 }
 
-/// A thread block for every key tile.
-void walk_gradients(const TileGrid& grid, Operand sum, Range part, Listener& listener) {
+/// Scores to dS of pair (i, j); `of_values` adds to dV on the way.
+void walk_score_gradient(const TileGrid& grid, bool of_values, std::int64_t i, std::int64_t j,
+                         Listener& listener) {
+  listener.step(grid.at(scores, i, j));
+  listener.step(grid.mask(i, j));
+  listener.step(grid.at(probabilities, i, j));
+  if (of_values) listener.step(grid.at(value_gradient, i, j));
+  listener.step(grid.at(probability_gradient, i, j));
+  listener.step(grid.at(score_gradient, i, j));
+}
+
+/// A thread block for every key tile. It adds to `sum` where that isn't left to a kernel of its own.
+void walk_gradients(const TileGrid& grid, std::optional<Operand> sum, Range part, Listener& listener) {
   listener.allocate(Operand::dK, whole_size(Operand::dK, grid.problem()));
   listener.allocate(Operand::dV, whole_size(Operand::dV, grid.problem()));
-  listener.kernel("gradients", grid.key_tiles());
+  listener.kernel(sum ? "gradients" : "key_value_gradients", grid.key_tiles());
   for (std::int64_t j = part.begin; j < part.end; ++j) {
     listener.block();
     const std::int64_t first = grid.first_visitor(j);
@@ -47,20 +63,39 @@ void walk_gradients(const TileGrid& grid, Operand sum, Range part, Listener& lis
       for (const Operand operand : {Operand::Q, Operand::dO, Operand::L, Operand::D}) {
         listener.step(grid.move(load, operand, i, j));
       }
-      listener.step(grid.at(scores, i, j));
-      listener.step(grid.mask(i, j));
-      listener.step(grid.at(probabilities, i, j));
-      listener.step(grid.at(value_gradient, i, j));
-      listener.step(grid.at(probability_gradient, i, j));
-      listener.step(grid.at(score_gradient, i, j));
-      listener.step(grid.move(load, sum, i, j));
-      listener.step(grid.at(query_gradient, i, j));
-      listener.step(grid.move(store, sum, i, j));
+      walk_score_gradient(grid, true, i, j, listener);
+      if (sum) {
+        listener.step(grid.move(load, *sum, i, j));
+        listener.step(grid.at(query_gradient, i, j));
+        listener.step(grid.move(store, *sum, i, j));
+      }
       listener.step(grid.at(key_gradient, i, j));
       listener.step(grid.at(discard, i, j));
     }
     listener.step(grid.on_keys(store, j, Operand::dK));
     listener.step(grid.on_keys(store, j, Operand::dV));
+  }
+}
+
+/// dQ, summed on the chip and stored once: a thread block for every query tile.
+void walk_query_gradient(const TileGrid& grid, Listener& listener) {
+  listener.allocate(Operand::dQ, whole_size(Operand::dQ, grid.problem()));
+  listener.kernel("query_gradient", grid.query_tiles());
+  for (std::int64_t i = 0; i < grid.query_tiles(); ++i) {
+    listener.block();
+    for (const Operand operand : {Operand::Q, Operand::dO, Operand::L, Operand::D}) {
+      listener.step(grid.on_rows(load, i, operand));
+    }
+    listener.step(grid.on_rows(reset, i, Operand::dQ));
+    const std::int64_t visited = grid.visited_key_tiles(i);
+    for (std::int64_t j = 0; j < visited; ++j) {
+      listener.step(grid.move(load, Operand::K, i, j));
+      listener.step(grid.move(load, Operand::V, i, j));
+      walk_score_gradient(grid, false, i, j, listener);
+      listener.step(grid.at(query_gradient, i, j));
+      listener.step(grid.at(discard, i, j));
+    }
+    listener.step(grid.on_rows(store, i, Operand::dQ));
   }
 }
 
@@ -76,6 +111,19 @@ void walk_conversion(const TileGrid& grid, Range part, Listener& listener) {
 }
 
 }  // namespace
+
+void walk_flash2_backward(const Problem& problem, const Method& method, Listener& listener) {
+  const TileGrid grid(problem, method.tiling);
+  if (method.deterministic) {
+    walk_deltas(grid, std::nullopt, grid.every_query_tile(), listener);
+    walk_gradients(grid, std::nullopt, grid.every_key_tile(), listener);
+    return walk_query_gradient(grid, listener);
+  }
+  using enum BackwardKernel;
+  walk_flash2_backward(deltas, problem, method.tiling, grid.every_query_tile(), listener);
+  walk_flash2_backward(gradients, problem, method.tiling, grid.every_key_tile(), listener);
+  walk_flash2_backward(conversion, problem, method.tiling, grid.every_query_tile(), listener);
+}
 
 void walk_flash2_backward(BackwardKernel kernel, const Problem& problem, Tiling tiling, Range tiles,
                           Listener& listener) {

@@ -39,15 +39,16 @@ inline void walk_row_softmax(const TileGrid& grid, Range part, bool masked, List
   }
 }
 
-/// O = P V, a thread block for every query tile.
-inline void walk_output_product(const TileGrid& grid, Range part, Listener& listener) {
+/// O = P V, with P or what dropout left of it, a thread block for every query tile.
+inline void walk_output_product(const TileGrid& grid, Range part, Listener& listener,
+                                Operand weights = Operand::P) {
   using enum Operation;
   listener.kernel("output", grid.query_tiles());
   for (std::int64_t i = part.begin; i < part.end; ++i) {
     listener.block();
     listener.step(grid.on_rows(reset, i));
     for (std::int64_t j = 0; j < grid.key_tiles(); ++j) {
-      listener.step(grid.move(load, Operand::P, i, j));
+      listener.step(grid.move(load, weights, i, j));
       listener.step(grid.move(load, Operand::V, i, j, i > 0));
       listener.step(grid.at(accumulate, i, j));
     }

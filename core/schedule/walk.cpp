@@ -33,7 +33,7 @@ void walk(const Problem& problem, const Method& method, Listener& listener) {
   if (method.pass != Pass::backward) {
     walk_forward(problem, method, TileGrid(problem, method.tiling).every_query_tile(), listener);
   }
-  if (method.pass != Pass::forward) walk_backward(method.algorithm, problem, method.tiling, listener);
+  if (method.pass != Pass::forward) walk_backward(problem, method, listener);
 }
 
 void walk_part(const Problem& problem, const Method& method, Range query_tiles, Listener& listener) {
@@ -53,14 +53,14 @@ void walk_backward_part(BackwardKernel kernel, const Problem& problem, Tiling ti
   walk_flash2_backward(kernel, problem, tiling, tiles, steps);
 }
 
-void walk_backward(Algorithm algorithm, const Problem& problem, Tiling tiling, Listener& listener) {
-  assert(has_backward(algorithm));
-  if (algorithm == Algorithm::standard) return walk_standard_backward(problem, tiling, listener);
-  const TileGrid grid(problem, tiling);
-  using enum BackwardKernel;
-  walk_flash2_backward(deltas, problem, tiling, grid.every_query_tile(), listener);
-  walk_flash2_backward(gradients, problem, tiling, grid.every_key_tile(), listener);
-  walk_flash2_backward(conversion, problem, tiling, grid.every_query_tile(), listener);
+void walk_backward(const Problem& problem, const Method& method, Listener& listener) {
+  assert(has_backward(method.algorithm));
+  switch (method.algorithm) {
+    case Algorithm::standard: return walk_standard_backward(problem, method, listener);
+    case Algorithm::eager: return walk_eager_backward(problem, method, listener);
+    case Algorithm::flash1: return walk_flash1_backward(problem, method, listener);
+    case Algorithm::flash2: return walk_flash2_backward(problem, method, listener);
+  }
 }
 
 }  // namespace flashsim

@@ -34,7 +34,8 @@ class Listener {
   }
 };
 
-/// Walks one head by `method`, forward, backward or both, as it says. All heads of a problem walk alike.
+/// Walks one head by `method`, forward, backward or both, as it says. All heads of a problem walk alike. What
+/// forward leaves in memory stays there for backward; backward alone finds it among its inputs.
 void walk(const Problem& problem, const Method& method, Listener& listener);
 
 /// The same, forward, of an algorithm that has nothing to choose but its tiles.
@@ -58,13 +59,19 @@ void walk_blocks(const Problem& problem, const Method& method, Range query_tiles
 
 /// `algorithm` has a backward walk.
 constexpr bool has_backward(Algorithm algorithm) {
-  return algorithm == Algorithm::standard || algorithm == Algorithm::flash2;
+  return algorithm == Algorithm::standard || algorithm == Algorithm::eager ||
+         algorithm == Algorithm::flash1 || algorithm == Algorithm::flash2;
 }
 
-/// Walks one head of `standard` or `flash2` backward.
-void walk_backward(Algorithm algorithm, const Problem& problem, Tiling tiling, Listener& listener);
+/// Walks one head backward, whatever pass `method` names. Its algorithm has a backward walk.
+void walk_backward(const Problem& problem, const Method& method, Listener& listener);
 
-/// The kernels of flash2's backward walk. `conversion` is empty where dQ is summed in the storage type.
+inline void walk_backward(Algorithm algorithm, const Problem& problem, Tiling tiling, Listener& listener) {
+  walk_backward(problem, Method{.algorithm = algorithm, .tiling = tiling}, listener);
+}
+
+/// The kernels of flash2's backward walk, where it isn't deterministic. `conversion` is empty where dQ is
+/// summed in the storage type.
 enum class BackwardKernel { deltas, gradients, conversion };
 
 /// The steps of one of them that belong to tiles [begin, end): query tiles, but key tiles of `gradients`.
@@ -77,7 +84,10 @@ void walk_standard(const Problem& problem, const Method& method, Range part, Lis
 void walk_eager(const Problem& problem, const Method& method, Range part, Listener& listener);
 void walk_flash1(const Problem& problem, const Method& method, Range part, Listener& listener);
 void walk_flash2(const Problem& problem, const Method& method, Range part, Listener& listener);
-void walk_standard_backward(const Problem& problem, Tiling tiling, Listener& listener);
+void walk_standard_backward(const Problem& problem, const Method& method, Listener& listener);
+void walk_eager_backward(const Problem& problem, const Method& method, Listener& listener);
+void walk_flash1_backward(const Problem& problem, const Method& method, Listener& listener);
+void walk_flash2_backward(const Problem& problem, const Method& method, Listener& listener);
 void walk_flash2_backward(BackwardKernel kernel, const Problem& problem, Tiling tiling, Range tiles,
                           Listener& listener);
 

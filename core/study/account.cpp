@@ -1,8 +1,10 @@
 #include "core/study/account.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/account/ledger.hpp"
 
@@ -31,14 +33,52 @@ class Watched : public Listener {
   std::int64_t seen_ = 0;
 };
 
-std::optional<StandardBeside> standard_beside(const Problem& problem, const AccountSources& sources) {
-  const Prediction standard = sources.predict(problem, Method{.algorithm = Algorithm::standard});
+std::optional<StandardBeside> standard_beside(const Problem& problem, Pass pass,
+                                              const AccountSources& sources) {
+  const Method method{.algorithm = Algorithm::standard, .pass = pass};
+  const Prediction standard = sources.predict(problem, method);
   if (standard.tally.hbm_total().total().overflowed()) return std::nullopt;
   return StandardBeside{.hbm = standard.tally.hbm_total().total(),
-                        .peak_intermediate = total_size(standard.intermediate)};
+                        .peak_intermediate = total_size(standard.intermediate),
+                        .saved_for_backward = total_size(saved_for_backward(problem, method))};
 }
 
 }  // namespace
+
+Outcome check_choices(const AccountRequest& request, Algorithm algorithm) {
+  const std::string_view name = facts_of(algorithm).name;
+  const Pass pass = request.pass.value_or(Pass::forward);
+  if (pass != Pass::forward && !has_backward(algorithm)) {
+    std::vector<std::string_view> able;
+    for (const AlgorithmFacts& facts : kAlgorithms) {
+      if (has_backward(facts.algorithm)) able.push_back(facts.name);
+    }
+    return Error{fmt::format("--pass is {}, and {} has no backward pass", name_of(pass), name),
+                 fmt::format("these have one: {}", fmt::join(able, ", "))};
+  }
+  if (request.passes && algorithm != Algorithm::eager) {
+    return Error{fmt::format("--passes names passes of eager, and the algorithm is {}", name),
+                 "--algo eager"};
+  }
+  if (!request.deterministic.value_or(false)) return std::nullopt;
+  if (algorithm != Algorithm::flash2) {
+    return Error{fmt::format("--deterministic is a choice of flash2, and the algorithm is {}", name), ""};
+  }
+  if (pass == Pass::forward) {
+    return Error{"--deterministic says how gradients are made, and --pass is forward",
+                 "--pass backward or --pass both"};
+  }
+  return std::nullopt;
+}
+
+const Occupancy& AccountReport::main_kernel() const {
+  if (method.pass == Pass::forward) return kernels.front();
+  const auto kept = [](const Occupancy& kernel) {
+    return kernel.footprint.shared_total() + kernel.footprint.register_total();
+  };
+  return *std::max_element(kernels.begin(), kernels.end(),
+                           [&](const Occupancy& a, const Occupancy& b) { return kept(a) < kept(b); });
+}
 
 Error leaves_64_bits(Algorithm algorithm, const Problem& problem) {
   return {fmt::format("a count of {} leaves 64 bits ({})", facts_of(algorithm).name, shape_text(problem)),
@@ -65,6 +105,10 @@ Result<AccountReport> make_account(const AccountRequest& request, const Progress
   const auto problem = resolve_problem(request);
   if (!problem) return problem.error();
   report.problem = *problem;
+  if (auto error = check_choices(request, report.method.algorithm)) return *error;
+  report.method.pass = request.pass.value_or(Pass::forward);
+  report.method.passes = resolve_passes(request.passes, report.problem);
+  report.method.deterministic = request.deterministic.value_or(false);
 
   report.gpu = request.gpu.value_or("a100");
   auto machine = sources.machine(report.gpu);
@@ -81,7 +125,10 @@ Result<AccountReport> make_account(const AccountRequest& request, const Progress
   report.method.tiling = *tiling;
 
   report.prediction = sources.predict(report.problem, report.method);
-  report.flops = problem_flops(report.problem);
+  report.flops = problem_flops(report.problem, report.method);
+  if (report.method.pass != Pass::forward) {
+    report.saved_for_backward = saved_for_backward(report.problem, report.method);
+  }
   if (report.tally().overflowed() || report.memory_needed().overflowed() ||
       score_matrix_bytes(report.problem).overflowed() || report.flops.paper.value().overflowed() ||
       report.flops.exact.value().overflowed()) {
@@ -121,7 +168,7 @@ Result<AccountReport> make_account(const AccountRequest& request, const Progress
     report.simulation = std::move(simulation).value();
   }
 
-  report.standard = standard_beside(report.problem, sources);
+  report.standard = standard_beside(report.problem, report.method.pass, sources);
   return report;
 }
 

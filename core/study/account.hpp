@@ -11,6 +11,7 @@
 
 #include "core/account/block_simulation.hpp"
 #include "core/account/check.hpp"
+#include "core/account/inputs.hpp"
 #include "core/account/occupancy.hpp"
 #include "core/account/prediction.hpp"
 #include "core/base/result.hpp"
@@ -45,6 +46,7 @@ using Progress = std::function<void(double done)>;
 struct StandardBeside {
   Bytes hbm;
   Bytes peak_intermediate;
+  Bytes saved_for_backward;
 };
 
 struct AccountReport {
@@ -63,12 +65,16 @@ struct AccountReport {
   Habits habits;
   std::optional<Simulation> simulation;    ///< where --machine asks for it
   std::optional<StandardBeside> standard;  ///< absent where its counts leave 64 bits
+  std::vector<Alive> saved_for_backward;  ///< what forward keeps; empty where the account is of forward alone
 
   [[nodiscard]] const Tally& tally() const { return prediction.tally; }
   [[nodiscard]] Bytes hbm_bytes() const { return tally().hbm_total().total(); }
   [[nodiscard]] Bytes peak_intermediate() const { return total_size(prediction.intermediate); }
   /// Inputs and peak together.
-  [[nodiscard]] Bytes memory_needed() const { return input_bytes(problem) + tally().peak_allocated; }
+  [[nodiscard]] Bytes memory_needed() const { return input_bytes(problem, method) + tally().peak_allocated; }
+  /// The kernel whose blocks are told of: forward the first, else the first of those that keep most on the
+  /// chip.
+  [[nodiscard]] const Occupancy& main_kernel() const;
   [[nodiscard]] bool fits_memory() const { return memory_needed() <= machine.memory; }
   /// Useful (exact) FLOPs for each byte of HBM traffic.
   [[nodiscard]] FlopsPerByte intensity() const { return Flops(flops.exact.value()) / hbm_bytes(); }
@@ -92,6 +98,10 @@ std::vector<ExplainedFigure> explanations_of(const AccountReport& report);
 /// One head's score matrix.
 Count score_matrix_entries(const Problem& problem);
 Bytes score_matrix_bytes(const Problem& problem);
+
+/// The request's choices that only some algorithms have, fit `algorithm`. Errors: a pass that it hasn't,
+/// passes or determinism that mean nothing to it.
+Outcome check_choices(const AccountRequest& request, Algorithm algorithm);
 
 /// The error of an account or a run whose counts are too large.
 Error leaves_64_bits(Algorithm algorithm, const Problem& problem);

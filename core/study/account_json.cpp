@@ -12,9 +12,15 @@ using nlohmann::ordered_json;
 
 /// The problem, as every report's `input` gives it.
 ordered_json problem_input(const AccountReport& r) {
-  ordered_json input{{"pass", "forward"}};
+  ordered_json input{{"pass", name_of(r.method.pass)}};
   input.update(problem_json(r.problem));
   return input;
+}
+
+/// null but for eager.
+ordered_json passes_json(const AccountReport& r) {
+  if (r.method.algorithm != Algorithm::eager) return nullptr;
+  return names_of(listed(r.problem, r.method));
 }
 
 ordered_json sram_json(const Tally& tally) {
@@ -60,7 +66,7 @@ ordered_json tiles_json(const std::vector<OnChipTile>& tiles) {
 }
 
 ordered_json on_chip_json(const AccountReport& r) {
-  const Footprint& footprint = r.kernels.front().footprint;
+  const Footprint& footprint = r.main_kernel().footprint;
   return {{"shared_memory_bytes", footprint.shared_total().value()},
           {"shared_memory_limit_bytes", r.shared_memory.value()},
           {"shared_memory", tiles_json(footprint.shared_memory)},
@@ -78,7 +84,7 @@ ordered_json kernel_json(const Occupancy& kernel) {
 }
 
 ordered_json launch_json(const AccountReport& r) {
-  ordered_json launch = kernel_json(r.kernels.front());
+  ordered_json launch = kernel_json(r.main_kernel());
   launch["kernels"] = ordered_json::array();
   for (const Occupancy& kernel : r.kernels) launch["kernels"].push_back(kernel_json(kernel));
   return launch;
@@ -146,6 +152,16 @@ ordered_json standard_json(const AccountReport& r) {
           {"traffic_ratio", ratio(r.standard->hbm, r.hbm_bytes())}};
 }
 
+/// null where the account is of forward alone.
+ordered_json saved_json(const AccountReport& r) {
+  if (r.method.pass == Pass::forward) return nullptr;
+  return {{"bytes", total_size(r.saved_for_backward).value()},
+          {"tensors", alive_json(r.saved_for_backward)},
+          {"standard_bytes",
+           r.standard ? ordered_json(r.standard->saved_for_backward.value()) : ordered_json(nullptr)},
+          {"recomputed_flops", r.prediction.recomputed.value()}};
+}
+
 ordered_json check_json(const AccountReport& r) {
   const auto equal = r.predicted_equals_counted();
   return equal ? ordered_json(*equal) : ordered_json(nullptr);
@@ -162,10 +178,11 @@ ordered_json result_json(const AccountReport& r, bool explain) {
   result["peak_intermediate"] = alive_json(r.prediction.intermediate);
   result["peak_allocated_bytes"] = tally.peak_allocated.value();
   result["peak_allocated"] = alive_json(r.prediction.allocated);
-  result["memory"] = {{"input_bytes", input_bytes(p).value()},
+  result["memory"] = {{"input_bytes", input_bytes(p, r.method).value()},
                       {"needed_bytes", r.memory_needed().value()},
                       {"machine_bytes", r.machine.memory.value()},
                       {"fits", r.fits_memory()}};
+  result["saved_for_backward"] = saved_json(r);
   result["flops"] = flops_json(r);
   result["flops_per_hbm_byte"] = r.intensity().value;
   result["machine_flops_per_hbm_byte"] =
@@ -198,6 +215,8 @@ ordered_json explanations_json(const std::vector<ExplainedFigure>& figures) {
 ordered_json account_json(const AccountReport& r, bool explain) {
   ordered_json input{{"algorithm", facts_of(r.method.algorithm).name}};
   input.update(problem_input(r));
+  input["passes"] = passes_json(r);
+  input["deterministic"] = r.method.deterministic;
   input["tile_q"] = r.method.tiling.query_rows;
   input["tile_k"] = r.method.tiling.key_rows;
   input["sram_bytes"] = r.shared_memory.value();
@@ -209,11 +228,17 @@ ordered_json account_json(const AccountReport& r, bool explain) {
 ordered_json compare_json(const CompareReport& report, bool explain) {
   const AccountReport& first = report.accounts.front();
   ordered_json input = problem_input(first);
+  // What follows from the problem is left to follow from it.
+  const bool usual = report.passes == EagerPassList{.scale = true, .mask = first.problem.causal};
+  input["passes"] = usual ? ordered_json(nullptr) : ordered_json(names_of(report.passes));
+  input["deterministic"] = report.deterministic;
   input["tile_q"] = report.tiles.query_rows ? ordered_json(*report.tiles.query_rows) : ordered_json(nullptr);
   input["tile_k"] = report.tiles.key_rows ? ordered_json(*report.tiles.key_rows) : ordered_json(nullptr);
   input["sram_bytes"] = first.shared_memory.value();
   input["gpu"] = first.gpu;
   add_habits(first, input);
+  ordered_json left_out = ordered_json::array();
+  for (const Algorithm algorithm : report.left_out) left_out.push_back(facts_of(algorithm).name);
   ordered_json algorithms = ordered_json::array();
   for (const AccountReport& account : report.accounts) {
     ordered_json entry{{"algorithm", facts_of(account.method.algorithm).name},
@@ -224,7 +249,7 @@ ordered_json compare_json(const CompareReport& report, bool explain) {
   }
   return {{"schema", "flashsim.compare/1"},
           {"input", std::move(input)},
-          {"result", {{"algorithms", std::move(algorithms)}}}};
+          {"result", {{"algorithms", std::move(algorithms)}, {"left_out", std::move(left_out)}}}};
 }
 
 }  // namespace flashsim

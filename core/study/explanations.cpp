@@ -71,9 +71,12 @@ void add_visited(const AccountReport& r, std::vector<ExplainedFigure>& figures) 
 void add_memory(const AccountReport& r, std::vector<ExplainedFigure>& figures) {
   figures.push_back(peak("memory.peak_intermediate_bytes", r.prediction.intermediate));
   figures.push_back(peak("memory.peak_allocated_bytes", r.prediction.allocated));
+  if (r.method.pass != Pass::forward) {
+    figures.push_back(peak("memory.saved_for_backward_bytes", r.saved_for_backward));
+  }
   Sum needed;
-  for (const Operand input : {Operand::Q, Operand::K, Operand::V}) {
-    needed.add(std::string(name_of(input)), whole_size(input, r.problem));
+  for (const Alive& input : inputs_of(r.problem, r.method)) {
+    needed.add(std::string(name_of(input.operand)), input.size);
   }
   needed.add("peak allocated", r.tally().peak_allocated);
   figures.push_back(needed.as("memory.needed_bytes", r.memory_needed()));

@@ -1,5 +1,8 @@
 #include "core/study/request.hpp"
 
+#include <string>
+#include <vector>
+
 #include <fmt/format.h>
 
 #include "core/base/json_reader.hpp"
@@ -12,6 +15,33 @@ void fill(std::optional<T>& over, const std::optional<T>& under) {
   if (!over) over = under;
 }
 
+/// What a problem that is `causal`, or isn't, has where no passes are named.
+bool is_default(const EagerPassList& passes, bool causal) {
+  return passes == EagerPassList{.scale = true, .mask = causal, .dropout = false};
+}
+
+/// An array of names, or null.
+std::optional<EagerPassList> read_passes(JsonReader& reader) {
+  const nlohmann::json* value = reader.value("passes");
+  if (value == nullptr) return std::nullopt;
+  std::vector<std::string> names;
+  if (value->is_array()) {
+    for (const nlohmann::json& name : *value) {
+      if (name.is_string()) names.push_back(name.get<std::string>());
+    }
+  }
+  if (!value->is_array() || names.size() != value->size()) {
+    reader.fail(
+        {fmt::format("{} must be a list of names, not {}", reader.path_of("passes"), short_json(*value)),
+         ""});
+    return std::nullopt;
+  }
+  auto list = eager_pass_list(names);
+  if (list) return *list;
+  reader.fail({reader.path_of("passes") + ": " + list.error().message, list.error().hint});
+  return std::nullopt;
+}
+
 }  // namespace
 
 AccountRequest laid_over(AccountRequest over, const AccountRequest& given) {
@@ -19,6 +49,14 @@ AccountRequest laid_over(AccountRequest over, const AccountRequest& given) {
   if (over.seq && under.kv_seq == under.seq) under.kv_seq.reset();
   if (over.heads && under.kv_heads == under.heads) under.kv_heads.reset();
   if (over.gpu) under.shared_memory.reset();
+  if (over.algorithm) {
+    under.passes.reset();
+    under.deterministic.reset();
+  }
+  if (over.causal && under.passes && is_default(*under.passes, under.causal.value_or(Problem{}.causal))) {
+    under.passes.reset();
+  }
+  if (over.pass == Pass::forward) under.deterministic.reset();
   if (over.gpu || over.shared_memory || over.algorithm || over.head_dim || over.dtype) under.tiles = {};
   fill(over.algorithm, under.algorithm);
   fill(over.batch, under.batch);
@@ -30,6 +68,9 @@ AccountRequest laid_over(AccountRequest over, const AccountRequest& given) {
   fill(over.dtype, under.dtype);
   fill(over.causal, under.causal);
   fill(over.alignment, under.alignment);
+  fill(over.pass, under.pass);
+  fill(over.passes, under.passes);
+  fill(over.deterministic, under.deterministic);
   fill(over.tiles.query_rows, under.tiles.query_rows);
   fill(over.tiles.key_rows, under.tiles.key_rows);
   fill(over.shared_memory, under.shared_memory);
@@ -72,6 +113,7 @@ AccountRequest read_request_keys(JsonReader& reader) {
       "dtype", [](const std::string& name) { return storage_type_named("type", name); });
   request.causal = reader.flag("causal");
   request.alignment = reader.named<CausalAlignment>("causal_alignment", causal_alignment_named);
+  request.passes = read_passes(reader);
   request.tiles.query_rows = reader.dimension("tile_q");
   request.tiles.key_rows = reader.dimension("tile_k");
   if (const auto bytes = reader.integer("sram_bytes")) {
@@ -110,9 +152,8 @@ Result<AccountRequest> read_request(std::string_view text, const std::string& so
   if (!input) return input.error();
   JsonReader reader(*input->object, input->path);
   AccountRequest request = read_request_keys(reader);
-  if (const auto pass = reader.text("pass"); pass && *pass != "forward") {
-    reader.fail({fmt::format("{} must be \"forward\", not \"{}\"", reader.path_of("pass"), *pass), ""});
-  }
+  request.pass = reader.named<Pass>("pass", pass_named);
+  request.deterministic = reader.flag("deterministic");
   if (auto error = reader.finish()) return *error;
   return request;
 }

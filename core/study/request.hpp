@@ -12,8 +12,10 @@
 #include "core/base/units.hpp"
 #include "core/problem/algorithm.hpp"
 #include "core/problem/habits.hpp"
+#include "core/problem/method.hpp"
 #include "core/problem/problem.hpp"
 #include "core/problem/tiling.hpp"
+#include "core/study/eager_pass_list.hpp"
 
 namespace flashsim {
 
@@ -25,6 +27,9 @@ struct AccountRequest {
   std::optional<NumberType> dtype;
   std::optional<bool> causal;
   std::optional<CausalAlignment> alignment;
+  std::optional<Pass> pass;
+  std::optional<EagerPassList> passes;  ///< eager
+  std::optional<bool> deterministic;    ///< flash2 backward
   TilingRequest tiles;
   std::optional<Bytes> shared_memory;
   std::optional<std::string> gpu;
@@ -39,7 +44,8 @@ struct AccountRequest {
 
 /// `over`, and `under` where `over` is silent. A result's input states what was resolved as well as what was
 /// asked for; where `over` changes what a value followed from, the value follows again: key/value length
-/// and heads that were the query's, the GPU's shared memory, and the tiles.
+/// and heads that were the query's, the GPU's shared memory, the tiles, and what only one algorithm, mask or
+/// pass has.
 AccountRequest laid_over(AccountRequest over, const AccountRequest& given);
 
 /// The problem that is asked for. Key/value heads and length default to the query's. Errors: as

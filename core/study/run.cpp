@@ -40,8 +40,10 @@ class Ledgers {
 };
 
 /// What the closed form says of an execution that walks every head.
-Tally expected_of(const RunPlan& plan) {
-  Tally expected = predict(plan.algorithm, plan.problem, plan.tiling).tally;
+Tally expected_of(const RunPlan& plan, Pass pass = Pass::forward) {
+  Method method = plan.method();
+  method.pass = pass;
+  Tally expected = predict(plan.problem, method).tally;
   expected.steps = expected.steps * plan.problem.batch * plan.problem.heads;
   expected.peak_allocated = Bytes();
   return expected;
@@ -109,7 +111,7 @@ Outcome run_in(const RunPlan& plan, const RunProgress& progress, RunReport& repo
   const Tensor4<T>& d_o = inputs->d_o;
   RunResults<T> results;
   execute(plan, RunPhase::forward, progress, report.forward, [&](const Execution& execution) {
-    results.outputs = attend<T>(plan.algorithm, plan.problem, plan.tiling, plan.switches, qkv, execution);
+    results.outputs = attend<T>(plan.method(), plan.problem, plan.switches, qkv, execution);
   });
   report.discrepancies = discrepancies(expected_of(plan), report.forward.counted);
   if (plan.backward) {
@@ -118,6 +120,8 @@ Outcome run_in(const RunPlan& plan, const RunProgress& progress, RunReport& repo
       results.gradients = attend_backward<T>(plan.algorithm, plan.problem, plan.tiling, plan.switches, qkv,
                                              results.outputs, d_o, execution);
     });
+    report.backward_discrepancies =
+        discrepancies(expected_of(plan, Pass::backward), report.backward->counted);
   }
   told(RunPhase::truth, report.forward.flops, 0);
   report.verification = verify<T>(plan.algorithm, plan.problem, plan.tiling, plan.switches, qkv,

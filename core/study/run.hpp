@@ -46,7 +46,8 @@ struct RunReport {
   RunPlan plan;
   PassReport forward;
   std::optional<PassReport> backward;
-  std::vector<Discrepancy> discrepancies;  ///< of the forward pass, predicted against counted
+  std::vector<Discrepancy> discrepancies;           ///< of the forward pass, predicted against counted
+  std::vector<Discrepancy> backward_discrepancies;  ///< and of the backward pass
   Verification verification;
   std::optional<GradientVerification> gradient_verification;
   std::optional<FirstFault> first_fault;
@@ -56,7 +57,9 @@ struct RunReport {
   std::variant<RunResults<float>, RunResults<double>> results;
   std::vector<std::string> saved;  ///< paths of the files that were written
 
-  [[nodiscard]] bool predicted_equals_counted() const { return discrepancies.empty(); }
+  [[nodiscard]] bool predicted_equals_counted() const {
+    return discrepancies.empty() && backward_discrepancies.empty();
+  }
 };
 
 /// Carries `plan` out. Errors: tensors that can't be read, too little memory, counts beyond 64 bits.

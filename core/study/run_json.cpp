@@ -131,7 +131,12 @@ ordered_json run_json(const RunReport& r) {
   result["threads"] = r.plan.threads;
   result["vector_target"] = vector_target();
   result["predicted_equals_counted"] = r.predicted_equals_counted();
-  result["discrepancies"] = discrepancies_json(r.discrepancies);
+  std::vector<Discrepancy> all = r.discrepancies;
+  for (Discrepancy d : r.backward_discrepancies) {
+    d.figure = "backward." + d.figure;
+    all.push_back(std::move(d));
+  }
+  result["discrepancies"] = discrepancies_json(all);
   result["backward"] = r.backward ? pass_json(*r.backward, p) : ordered_json(nullptr);
   std::visit([&](const auto& results) { add_tensors(results, result); }, r.results);
   result["saved"] = r.saved;

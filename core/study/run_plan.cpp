@@ -7,8 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "core/attention/attend.hpp"
 #include "core/problem/machine.hpp"
-#include "core/schedule/walk.hpp"
+#include "core/study/account.hpp"
 #include "core/study/run_memory.hpp"
 
 namespace flashsim {
@@ -125,7 +126,7 @@ Outcome choose_tiles(const RunRequest& request, RunPlan& plan) {
 Outcome check_backward(const RunPlan& plan) {
   if (!plan.backward) return std::nullopt;
   const AlgorithmFacts& facts = facts_of(plan.algorithm);
-  if (!has_backward(plan.algorithm)) {
+  if (!executes_backward(plan.algorithm)) {
     return Error{fmt::format("--backward is there for standard and flash2, not for {}", facts.name), ""};
   }
   if (plan.tensors.scores_given()) {
@@ -134,6 +135,20 @@ Outcome check_backward(const RunPlan& plan) {
                  ""};
   }
   return plan.tensors.d_o ? check_output_gradient(*plan.tensors.d_o, plan.problem) : std::nullopt;
+}
+
+/// Eager's passes, as far as they can be executed.
+Outcome choose_passes(const RunRequest& request, RunPlan& plan) {
+  if (auto error = check_choices(request.account, plan.algorithm)) return error;
+  plan.passes = resolve_passes(request.account.passes, plan.problem);
+  if (plan.passes.dropout) {
+    return Error{"--passes names dropout, and a run has no random mask to drop by", "leave dropout out"};
+  }
+  if (plan.passes.padding_mask) {
+    return Error{"--passes names mask, and the problem isn't causal: a run has no mask of padded keys",
+                 "leave mask out, or --causal"};
+  }
+  return std::nullopt;
 }
 
 /// The scenario as this run plays it.
@@ -171,6 +186,7 @@ Result<RunPlan> plan_run(const RunRequest& request) {
   if (auto error = choose_switches(request, plan)) return *error;
   if (auto error = choose_tiles(request, plan)) return *error;
   if (auto error = check_backward(plan)) return *error;
+  if (auto error = choose_passes(request, plan)) return *error;
   const auto processors = static_cast<std::int64_t>(std::thread::hardware_concurrency());
   plan.threads =
       request.threads.value_or(static_cast<int>(std::clamp<std::int64_t>(processors, 1, kMostThreads)));

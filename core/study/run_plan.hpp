@@ -45,6 +45,7 @@ struct RunPlan {
   Problem problem;       ///< with the storage type
   NumberType compute{};  ///< fp32 or fp64, no narrower than that
   Tiling tiling;
+  EagerPasses passes;                  ///< eager
   std::string gpu;                     ///< whose shared memory chose the tiles
   std::optional<Bytes> shared_memory;  ///< the limit of --sram, which is enforced
   TensorSource tensors;
@@ -52,6 +53,8 @@ struct RunPlan {
   Switches switches;
   int threads = 1;
 
+  /// The forward pass.
+  [[nodiscard]] Method method() const { return {.algorithm = algorithm, .tiling = tiling, .passes = passes}; }
   /// Random numbers take part.
   [[nodiscard]] bool draws() const { return tensors.qkv_drawn() || (backward && !tensors.d_o); }
 };

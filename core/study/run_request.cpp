@@ -151,6 +151,9 @@ ordered_json run_input_json(const RunPlan& plan) {
   // Given scores are taken as they are.
   input["scale"] = tensors.scores_given() ? ordered_json(nullptr) : ordered_json(plan.problem.score_scale());
   input["compute"] = name_of(plan.compute);
+  input["passes"] = plan.algorithm == Algorithm::eager
+                        ? ordered_json(names_of(listed(plan.problem, plan.method())))
+                        : ordered_json(nullptr);
   input["tile_q"] = plan.tiling.query_rows;
   input["tile_k"] = plan.tiling.key_rows;
   input["sram_bytes"] =

@@ -69,6 +69,57 @@ TEST_CASE("the blocks of standard keep the operands of their product, and stream
   }
 }
 
+TEST_CASE("a flash block that makes gradients keeps five operand tiles in shared memory, or four") {
+  const Problem p{.head_dim = 5, .storage = NumberType::fp16};
+  const auto of = [&](Algorithm a, const char* kernel) { return footprint_of(a, kernel, p, {7, 3}); };
+  const Sizes operands{{"Q_i", 70}, {"dO_i", 70}, {"K_j", 30}, {"V_j", 30}};
+  Sizes with_scores = operands;
+  with_scores["dS_ij"] = 42;
+  CHECK(sizes(of(Algorithm::flash2, "gradients").shared_memory) == with_scores);
+  CHECK(sizes(of(Algorithm::flash2, "gradients").registers) == Sizes{{"S_ij", 84},
+                                                                     {"P_ij", 42},
+                                                                     {"dP_ij", 84},
+                                                                     {"dQ_i", 140},
+                                                                     {"dK_j", 60},
+                                                                     {"dV_j", 60},
+                                                                     {"L_i, D_i", 56}});
+  CHECK(sizes(of(Algorithm::flash1, "gradients").shared_memory) == with_scores);
+  CHECK(sizes(of(Algorithm::flash1, "gradients").registers).at("m_i, l_i, D_i") == 84);
+  CHECK(sizes(of(Algorithm::flash2, "key_value_gradients").shared_memory) == operands);
+  CHECK(sizes(of(Algorithm::flash2, "key_value_gradients").registers) == Sizes{{"S_ij", 84},
+                                                                               {"P_ij", 42},
+                                                                               {"dP_ij", 84},
+                                                                               {"dS_ij", 42},
+                                                                               {"dK_j", 60},
+                                                                               {"dV_j", 60},
+                                                                               {"L_i, D_i", 56}});
+  CHECK(sizes(of(Algorithm::flash2, "query_gradient").shared_memory) == operands);
+  CHECK(sizes(of(Algorithm::flash2, "query_gradient").registers) ==
+        Sizes{{"S_ij", 84}, {"P_ij", 42}, {"dP_ij", 84}, {"dS_ij", 42}, {"dQ_i", 140}, {"L_i, D_i", 56}});
+  for (const char* kernel : {"deltas", "conversion"}) {
+    CHECK(of(Algorithm::flash2, kernel).shared_total() + of(Algorithm::flash2, kernel).register_total() ==
+          Bytes());
+  }
+}
+
+TEST_CASE("each product of standard's gradients keeps its operands and its sum") {
+  const Problem p{.head_dim = 5, .storage = NumberType::fp16};
+  for (const Algorithm algorithm : {Algorithm::standard, Algorithm::eager}) {
+    const auto of = [&](const char* kernel) { return footprint_of(algorithm, kernel, p, {7, 3}); };
+    CHECK(sizes(of("value_gradient").shared_memory) == Sizes{{"P_ij", 42}, {"dO_i", 70}});
+    CHECK(sizes(of("value_gradient").registers) == Sizes{{"dV_j", 60}});
+    CHECK(sizes(of("probability_gradient").shared_memory) == Sizes{{"dO_i", 70}, {"V_j", 30}});
+    CHECK(sizes(of("probability_gradient").registers) == Sizes{{"dP_ij", 84}});
+    CHECK(sizes(of("query_gradient").shared_memory) == Sizes{{"dS_ij", 42}, {"K_j", 30}});
+    CHECK(sizes(of("query_gradient").registers) == Sizes{{"dQ_i", 140}});
+    CHECK(sizes(of("key_gradient").shared_memory) == Sizes{{"dS_ij", 42}, {"Q_i", 70}});
+    CHECK(sizes(of("key_gradient").registers) == Sizes{{"dK_j", 60}});
+    for (const char* kernel : {"score_gradient", "scale_gradient", "dropout_gradient", "dropout"}) {
+      CHECK(of(kernel).shared_total() + of(kernel).register_total() == Bytes());
+    }
+  }
+}
+
 TEST_CASE("shared memory limits the blocks of an SM, with what the hardware keeps back for each") {
   // 1000 B are kept back for a block: two of 49 000 B fill the SM, and a byte more leaves room for one.
   CHECK(occupancy(1, 49'000, 1).blocks_per_sm == 2);

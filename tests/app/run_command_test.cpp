@@ -65,7 +65,6 @@ TEST_CASE("a run prints what went in, how right it is, how fast it was and what 
         "FLOP/s: ", "4·d for each visible pair: Q Kᵀ and P V\n",
         "10·d for each visible pair: S again, dV, dP, dQ and dK\n", "\nHBM traffic forward ",
         "\npredicted = counted, to the byte, over 104 steps\n", "\nHBM traffic backward ", "\n  dQ sum  ",
-        "no closed form predicts it\n",
         "\nThe tolerance is what rounding alone may do at worst; --explain derives it.\n"}) {
     INFO(part << "\n" << text);
     CHECK(has(text, part));

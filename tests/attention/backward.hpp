@@ -8,7 +8,7 @@ namespace flashsim::test {
 /// The algorithms that go backward, each at several tilings.
 inline std::vector<Way> backward_ways(std::initializer_list<Tiling> tilings) {
   std::vector<Way> all = ways(tilings);
-  std::erase_if(all, [](const Way& way) { return !has_backward(way.algorithm); });
+  std::erase_if(all, [](const Way& way) { return !executes_backward(way.algorithm); });
   return all;
 }
 

@@ -95,7 +95,7 @@ TEST_CASE("a wrong value is refused with its path") {
   CHECK(message_for(R"({"causal": 1})") == "a.json: causal must be true or false, not 1");
   CHECK(message_for(R"({"causal_alignment": "left"})") ==
         "a.json: causal_alignment: unknown causal alignment 'left'");
-  CHECK(message_for(R"({"pass": "sideways"})") == "a.json: pass must be \"forward\", not \"sideways\"");
+  CHECK(message_for(R"({"pass": "sideways"})") == "a.json: pass: unknown pass 'sideways'");
   CHECK(message_for(R"({"sram_bytes": 0})") == "a.json: sram_bytes must be at least 1, not 0");
   CHECK(message_for(R"({"sram_bytes": "192KiB"})") ==
         "a.json: sram_bytes must be a whole number, not \"192KiB\"");

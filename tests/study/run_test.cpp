@@ -153,6 +153,7 @@ TEST_CASE("the backward pass is verified in every type, and counted as its walk 
       alone.steps = alone.steps * plan.problem.batch * plan.problem.heads;
       alone.peak_allocated = Bytes();
       CHECK(discrepancies(alone, report.backward->counted).empty());
+      CHECK(report.backward_discrepancies.empty());
     }
   }
 }

@@ -10,4 +10,9 @@ Prediction predict_eager(const Problem& problem, const Method& method, Explain e
 Prediction predict_flash1(const Problem& problem, const Method& method, Explain explain);
 Prediction predict_flash2(const Problem& problem, const Method& method, Explain explain);
 
+Prediction predict_standard_backward(const Problem& problem, const Method& method, Explain explain);
+Prediction predict_eager_backward(const Problem& problem, const Method& method, Explain explain);
+Prediction predict_flash1_backward(const Problem& problem, const Method& method, Explain explain);
+Prediction predict_flash2_backward(const Problem& problem, const Method& method, Explain explain);
+
 }  // namespace flashsim

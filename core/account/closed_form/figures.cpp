@@ -95,7 +95,11 @@ void FigureWriter::kernel(std::string_view name, const Formula& blocks) {
   prediction_.tally.kernels.push_back({std::string(name), enter({"launch.", name, ".blocks"}, blocks)});
 }
 
-void FigureWriter::steps(const Formula& steps) { prediction_.tally.steps = steps.value(); }
+void FigureWriter::steps(const Formula& steps) { prediction_.tally.steps += steps.value(); }
+
+void FigureWriter::recomputed(const Formula& flops) {
+  prediction_.recomputed += Flops(enter("flops.recomputed", flops));
+}
 
 void FigureWriter::intermediate(Operand operand, std::string_view note) {
   intermediate(operand, whole_size(operand, problem_), note);

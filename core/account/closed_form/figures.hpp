@@ -44,6 +44,8 @@ class FigureWriter {
   void exponentials(const Formula& count);
   void kernel(std::string_view name, const Formula& blocks);
   void steps(const Formula& steps);
+  /// FLOPs of products that are computed again because forward kept nothing that would spare them.
+  void recomputed(const Formula& flops);
   /// Alive at a peak: the whole tensor, or so many bytes over all heads.
   void intermediate(Operand operand, std::string_view note = "");
   void intermediate(Operand operand, Bytes size, std::string_view note);

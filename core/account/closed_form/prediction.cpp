@@ -1,12 +1,15 @@
 #include "core/account/prediction.hpp"
 
+#include <iterator>
+#include <utility>
+
 #include "core/account/closed_form/closed_form.hpp"
 #include "core/account/closed_form/visited.hpp"
 
 namespace flashsim {
 namespace {
 
-Prediction predicted(const Problem& problem, const Method& method, Explain explain) {
+Prediction predict_forward(const Problem& problem, const Method& method, Explain explain) {
   switch (method.algorithm) {
     case Algorithm::standard: return predict_standard(problem, method, explain);
     case Algorithm::eager: return predict_eager(problem, method, explain);
@@ -16,23 +19,84 @@ Prediction predicted(const Problem& problem, const Method& method, Explain expla
   return {};
 }
 
+Prediction predict_backward(const Problem& problem, const Method& method, Explain explain) {
+  switch (method.algorithm) {
+    case Algorithm::standard: return predict_standard_backward(problem, method, explain);
+    case Algorithm::eager: return predict_eager_backward(problem, method, explain);
+    case Algorithm::flash1: return predict_flash1_backward(problem, method, explain);
+    case Algorithm::flash2: return predict_flash2_backward(problem, method, explain);
+  }
+  return {};
+}
+
+template <class T>
+void append(std::vector<T>& to, std::vector<T> from) {
+  to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+}
+
+/// `first`, and then `then`. Nothing that `first` has made at its peak is given back before `then` ends.
+Prediction one_after_the_other(Prediction first, Prediction then) {
+  Tally& sum = first.tally;
+  const Tally& more = then.tally;
+  const auto add = [](auto& to, const auto& from) {
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i];
+  };
+  add(sum.hbm, more.hbm);
+  add(sum.initial, more.initial);
+  add(sum.sm, more.sm);
+  add(sum.sram, more.sram);
+  sum.work.products += more.work.products;
+  sum.work.scale += more.work.scale;
+  sum.work.mask += more.work.mask;
+  sum.work.softmax += more.work.softmax;
+  sum.work.rescale += more.work.rescale;
+  sum.work.normalise += more.work.normalise;
+  sum.work.exponentials += more.work.exponentials;
+  sum.peak_allocated += more.peak_allocated;
+  sum.steps += more.steps;
+  append(sum.kernels, std::move(then.tally.kernels));
+  append(first.explanations, std::move(then.explanations));
+  append(first.intermediate, std::move(then.intermediate));
+  append(first.allocated, std::move(then.allocated));
+  first.recomputed += then.recomputed;
+  return first;
+}
+
+Prediction predicted(const Problem& problem, const Method& method, Explain explain) {
+  switch (method.pass) {
+    case Pass::forward: return predict_forward(problem, method, explain);
+    case Pass::backward: return predict_backward(problem, method, explain);
+    case Pass::both:
+      return one_after_the_other(predict_forward(problem, method, explain),
+                                 predict_backward(problem, method, explain));
+  }
+  return {};
+}
+
+/// Products of a visible pair's gradients.
+std::int64_t gradient_products(Algorithm algorithm) { return facts_of(algorithm).tiled ? 5 : 4; }
+
 }  // namespace
 
 Prediction predict(const Problem& problem, const Method& method) {
   return predicted(problem, method, Explain::yes);
 }
 
-Prediction predict_unexplained(const Problem& problem, const Method& method) {
+Prediction predict_unexplained(const Problem& problem, const Method& method, Explain explain) {
   return predicted(problem, method, Explain::no);
 }
 
-ProblemFlops problem_flops(const Problem& problem) {
+ProblemFlops problem_flops(const Problem& problem, const Method& method) {
+  const std::int64_t forward = method.pass == Pass::backward ? 0 : 1;
+  const std::int64_t backward = method.pass == Pass::forward ? 0 : 1;
   const Formula heads("B·H", Count(problem.batch) * problem.heads);
   const Formula depth("d", problem.head_dim);
   const bool halved = problem.causal && problem.seq == problem.kv_seq;
-  return {.paper = Formula(halved ? 2 : 4) * heads * Formula("N", problem.seq) *
-                   Formula("Nkv", problem.kv_seq) * depth,
-          .exact = Formula(4) * heads * Formula("visible pairs", visible_pairs(problem)) * depth};
+  const std::int64_t paper = (4 * forward + 10 * backward) / (halved ? 2 : 1);
+  const std::int64_t exact = 4 * forward + 2 * gradient_products(method.algorithm) * backward;
+  return {
+      .paper = Formula(paper) * heads * Formula("N", problem.seq) * Formula("Nkv", problem.kv_seq) * depth,
+      .exact = Formula(exact) * heads * Formula("visible pairs", visible_pairs(problem)) * depth};
 }
 
 Bytes input_bytes(const Problem& problem) {
