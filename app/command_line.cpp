@@ -59,7 +59,7 @@ void add_output_options(CLI::App& app, CommandLine& line) {
   add_text(app, "--out", line.file, "write to this file, whole or not at all")->group("Output");
 }
 
-constexpr const char* kAlgorithmHelp = "standard, eager, flash1, flash2 or flash (default flash2)";
+constexpr const char* kAlgorithmHelp = "a name (flashsim list algorithms; default flash2)";
 constexpr const char* kInputHelp = "repeat the run of a JSON result; other options lie over it";
 
 /// The options of the problem, the tiles and the machine. `types` are those that --dtype can have.

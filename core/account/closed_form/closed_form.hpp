@@ -7,7 +7,9 @@ namespace flashsim {
 
 Prediction predict_standard(const Problem& problem, const Method& method);
 Prediction predict_eager(const Problem& problem, const Method& method);
+Prediction predict_three_pass(const Problem& problem, const Method& method);
 Prediction predict_flash1(const Problem& problem, const Method& method);
 Prediction predict_flash2(const Problem& problem, const Method& method);
+Prediction predict_memory_efficient(const Problem& problem, const Method& method);
 
 }  // namespace flashsim

@@ -85,6 +85,13 @@ void FigureWriter::kernel(std::string_view name, const Formula& blocks) {
       {std::string(name), enter(fmt::format("launch.{}.blocks", name), blocks)});
 }
 
+void FigureWriter::launches(std::string_view name, const Formula& launches, const Formula& blocks) {
+  kernel(name, blocks);
+  prediction_.tally.kernels.back().launches = launches.value();
+  prediction_.explanations.push_back(
+      {fmt::format("launch.{}.launches", name), launches.symbols(), launches.numbers(), launches.value()});
+}
+
 void FigureWriter::steps(const Formula& steps) { prediction_.tally.steps = steps.value(); }
 
 void FigureWriter::intermediate(Operand operand, std::string_view note) {

@@ -42,6 +42,8 @@ class FigureWriter {
   void normalise(const Formula& flops);
   void exponentials(const Formula& count);
   void kernel(std::string_view name, const Formula& blocks);
+  /// The same of a kernel that is launched so many times, with so many blocks a head altogether.
+  void launches(std::string_view name, const Formula& launches, const Formula& blocks);
   void steps(const Formula& steps);
   /// Alive at a peak: the whole tensor, or so many bytes over all heads.
   void intermediate(Operand operand, std::string_view note = "");

@@ -9,8 +9,11 @@ Prediction predict(const Problem& problem, const Method& method) {
   switch (method.algorithm) {
     case Algorithm::standard: return predict_standard(problem, method);
     case Algorithm::eager: return predict_eager(problem, method);
+    case Algorithm::three_pass:
+    case Algorithm::three_pass_stored: return predict_three_pass(problem, method);
     case Algorithm::flash1: return predict_flash1(problem, method);
     case Algorithm::flash2: return predict_flash2(problem, method);
+    case Algorithm::memory_efficient: return predict_memory_efficient(problem, method);
   }
   return {};
 }
