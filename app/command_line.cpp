@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "app/add_option.hpp"
 #include "app/commands/commands.hpp"
 #include "core/base/file.hpp"
 #include "core/base/nearest.hpp"
@@ -24,29 +25,14 @@ constexpr const char* kExamples =
     "  flashsim compare --model llama-3-8b --seq 32768 --gpu h100\n"
     "  flashsim run --seq 1024 --heads 4\n"
     "  flashsim replay three-token\n"
+    "  flashsim softmax --top-k 5\n"
     "  flashsim --algo standard --format json --out traffic.json";
-
-/// A text option that may be given once or several times, of which the last counts. The next option is
-/// no value.
-CLI::Option* add_text(CLI::App& app, const std::string& name, std::optional<std::string>& value,
-                      const std::string& help) {
-  const auto take = [&value, name](const std::string& text) {
-    if (text.starts_with("--")) throw CLI::ArgumentMismatch(name + ": " + text);
-    value = text;
-  };
-  return app.add_option_function<std::string>(name, take, help)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-}
-
-/// A switch, which takes no value.
-CLI::Option* add_switch(CLI::App& app, const std::string& name, bool& value, const std::string& help) {
-  return app.add_flag(name, value, help)->disable_flag_override();
-}
 
 struct CommandLine {
   AccountOptions account;
   ReplayOptions replay;
   RunOptions run;
+  SoftmaxOptions softmax;
   OutputOptions output;
   std::optional<std::string> format, file;
   bool causal = false;
@@ -179,6 +165,7 @@ Result<int> dispatch(const CLI::App& app, CommandLine& line) {
   const std::string command = chosen.empty() ? "" : chosen.front()->get_name();
   if (command == "compare") return compare_command(line.account, line.output);
   if (command == "run") return run_command(line.account, line.run, line.output);
+  if (command == "softmax") return softmax_command(line.softmax, line.output);
   if (command == "replay") return replay_command(line.replay, line.output);
   if (command == "list") return list_command(line.section, line.output);
   return account_command(line.account, line.output);
@@ -215,12 +202,15 @@ int run_command_line(int argc, char** argv) {
   add_replay_options(*replay, line);
   CLI::App* run = app.add_subcommand("run", "execute on the CPU, and hold the result against the truth");
   add_run_options(*run, line);
+  CLI::App* softmax = app.add_subcommand("softmax", "a softmax by itself: naive, safe, online, with top-k");
+  add_softmax_options(*softmax, line.softmax);
+  add_output_options(*softmax, line);
   CLI::App* list =
       app.add_subcommand("list", "algorithms, machines, models, scenarios, switches, faults, devices");
   list->add_option("section", line.section, "one of these alone");
   add_output_options(*list, line);
   std::vector<std::string> commands;
-  for (CLI::App* sub : {compare, run, replay, list}) {
+  for (CLI::App* sub : {compare, run, replay, softmax, list}) {
     sub->allow_extras();
     commands.push_back(sub->get_name());
   }

@@ -6,6 +6,7 @@
 
 #include "app/options.hpp"
 #include "app/output.hpp"
+#include "app/softmax_options.hpp"
 #include "core/base/result.hpp"
 
 namespace flashsim {
@@ -36,6 +37,7 @@ Result<int> compare_command(const AccountOptions& options, const OutputOptions& 
 Result<int> replay_command(const ReplayOptions& options, const OutputOptions& output);
 Result<int> run_command(const AccountOptions& account, const RunOptions& options,
                         const OutputOptions& output);
+Result<int> softmax_command(const SoftmaxOptions& options, const OutputOptions& output);
 Result<int> list_command(const std::string& section, const OutputOptions& output);
 
 }  // namespace flashsim

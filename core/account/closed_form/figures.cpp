@@ -88,6 +88,7 @@ void FigureWriter::kernel(std::string_view name, const Formula& blocks) {
 void FigureWriter::launches(std::string_view name, const Formula& launches, const Formula& blocks) {
   kernel(name, blocks);
   prediction_.tally.kernels.back().launches = launches.value();
+  if (launches.value() == Count(1)) return;
   prediction_.explanations.push_back(
       {fmt::format("launch.{}.launches", name), launches.symbols(), launches.numbers(), launches.value()});
 }
