@@ -28,6 +28,7 @@ constexpr const char* kExamples =
     "  flashsim replay three-token\n"
     "  flashsim sweep --seq 512:131072:x2 --algo standard,flash2 --plot traffic.svg\n"
     "  flashsim cache --model llama-3-8b --batch 16\n"
+    "  flashsim softmax --top-k 5\n"
     "  flashsim --algo standard --format json --out traffic.json";
 
 struct CommandLine {
@@ -37,6 +38,7 @@ struct CommandLine {
   SweepOptions sweep;
   TuneOptions tune;
   CacheOptions cache;
+  SoftmaxOptions softmax;
   OutputOptions output;
   std::optional<std::string> format, file;
   bool causal = false;
@@ -49,7 +51,7 @@ void add_output_options(CLI::App& app, CommandLine& line) {
   add_text(app, "--out", line.file, "write to this file, whole or not at all")->group("Output");
 }
 
-constexpr const char* kAlgorithmHelp = "standard, eager, flash1, flash2 or flash (default flash2)";
+constexpr const char* kAlgorithmHelp = "a name (flashsim list algorithms; default flash2)";
 constexpr const char* kInputHelp = "repeat the run of a JSON result; other options lie over it";
 
 /// The options of the problem, the tiles and the machine. `types` are those that --dtype can have.
@@ -200,6 +202,7 @@ Result<int> dispatch(const CLI::App& app, CommandLine& line) {
   const std::string command = chosen.empty() ? "" : chosen.front()->get_name();
   if (command == "compare") return compare_command(line.account, line.output);
   if (command == "run") return run_command(line.account, line.run, line.output);
+  if (command == "softmax") return softmax_command(line.softmax, line.output);
   if (command == "replay") return replay_command(line.replay, line.output);
   if (command == "sweep") return sweep_command(line.account, line.sweep, line.output);
   if (command == "tune") return tune_command(line.account, line.tune, line.output);
@@ -250,12 +253,15 @@ int run_command_line(int argc, char** argv) {
       app.add_subcommand("cache", "the KV cache beside the memory that flash removes, and a decode step");
   add_cache_options(*cache, line.account, line.cache);
   add_output_options(*cache, line);
+  CLI::App* softmax = app.add_subcommand("softmax", "a softmax by itself: naive, safe, online, with top-k");
+  add_softmax_options(*softmax, line.softmax);
+  add_output_options(*softmax, line);
   CLI::App* list =
       app.add_subcommand("list", "algorithms, machines, models, scenarios, switches, faults, devices");
   list->add_option("section", line.section, "one of these alone");
   add_output_options(*list, line);
   std::vector<std::string> commands;
-  for (CLI::App* sub : {compare, run, replay, sweep, tune, cache, list}) {
+  for (CLI::App* sub : {compare, run, replay, sweep, tune, cache, softmax, list}) {
     sub->allow_extras();
     commands.push_back(sub->get_name());
   }

@@ -8,6 +8,7 @@
 #include "app/options.hpp"
 #include "app/output.hpp"
 #include "app/sweep_options.hpp"
+#include "app/softmax_options.hpp"
 #include "core/base/result.hpp"
 
 namespace flashsim {
@@ -44,6 +45,7 @@ Result<int> sweep_command(const AccountOptions& account, const SweepOptions& opt
                           const OutputOptions& output);
 Result<int> tune_command(const AccountOptions& account, const TuneOptions& options,
                          const OutputOptions& output);
+Result<int> softmax_command(const SoftmaxOptions& options, const OutputOptions& output);
 Result<int> list_command(const std::string& section, const OutputOptions& output);
 
 }  // namespace flashsim

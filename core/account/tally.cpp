@@ -60,6 +60,9 @@ std::vector<Figure> figures_of(const Tally& tally) {
     const int nth = ++launches[kernel.name];
     const std::string name = nth == 1 ? kernel.name : fmt::format("{} {}", kernel.name, nth);
     figures.push_back({fmt::format("launch.{}.blocks", name), kernel.blocks});
+    if (kernel.launches != Count(1)) {
+      figures.push_back({fmt::format("launch.{}.launches", name), kernel.launches});
+    }
   }
   figures.push_back({"steps", tally.steps});
   return figures;

@@ -22,8 +22,11 @@ void walk_forward(const Problem& problem, const Method& method, Range part, List
   switch (method.algorithm) {
     case Algorithm::standard: return walk_standard(problem, method, part, listener);
     case Algorithm::eager: return walk_eager(problem, method, part, listener);
+    case Algorithm::three_pass:
+    case Algorithm::three_pass_stored: return walk_three_pass(problem, method, part, listener);
     case Algorithm::flash1: return walk_flash1(problem, method, part, listener);
     case Algorithm::flash2: return walk_flash2(problem, method, part, listener);
+    case Algorithm::memory_efficient: return walk_memory_efficient(problem, method, part, listener);
   }
 }
 

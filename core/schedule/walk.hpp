@@ -23,6 +23,12 @@ class Listener {
     (void)name;
     (void)blocks;
   }
+  /// A kernel is launched so many times, with so many thread blocks for this head in all of them together.
+  /// Told before the first.
+  virtual void launches(std::string_view name, std::int64_t launches, std::int64_t blocks) {
+    (void)launches;
+    kernel(name, blocks);
+  }
   /// Memory of `size`, over all heads, is taken, or given back.
   virtual void allocate(Operand operand, Bytes size) {
     (void)operand;
@@ -82,8 +88,10 @@ void walk_backward_part(BackwardKernel kernel, const Problem& problem, Tiling ti
 // One file each; the walks above call the one that is named.
 void walk_standard(const Problem& problem, const Method& method, Range part, Listener& listener);
 void walk_eager(const Problem& problem, const Method& method, Range part, Listener& listener);
+void walk_three_pass(const Problem& problem, const Method& method, Range part, Listener& listener);
 void walk_flash1(const Problem& problem, const Method& method, Range part, Listener& listener);
 void walk_flash2(const Problem& problem, const Method& method, Range part, Listener& listener);
+void walk_memory_efficient(const Problem& problem, const Method& method, Range part, Listener& listener);
 void walk_standard_backward(const Problem& problem, const Method& method, Listener& listener);
 void walk_eager_backward(const Problem& problem, const Method& method, Listener& listener);
 void walk_flash1_backward(const Problem& problem, const Method& method, Listener& listener);

@@ -22,6 +22,9 @@ class Watched : public Listener {
     next_.step(step);
   }
   void kernel(std::string_view name, std::int64_t blocks) override { next_.kernel(name, blocks); }
+  void launches(std::string_view name, std::int64_t launches, std::int64_t blocks) override {
+    next_.launches(name, launches, blocks);
+  }
   void allocate(Operand operand, Bytes size) override { next_.allocate(operand, size); }
   void release(Operand operand, Bytes size) override { next_.release(operand, size); }
 

@@ -78,6 +78,7 @@ ordered_json on_chip_json(const AccountReport& r) {
 ordered_json kernel_json(const Occupancy& kernel) {
   return {{"kernel", kernel.kernel},
           {"blocks", kernel.blocks.value()},
+          {"launches", kernel.launches.value()},
           {"blocks_per_sm", kernel.blocks_per_sm},
           {"waves", kernel.waves},
           {"sm_share", kernel.sm_share}};

@@ -100,6 +100,17 @@ Result<Problem> resolve_problem(const AccountRequest& request) {
   return problem;
 }
 
+std::optional<Bytes> read_shared_memory(JsonReader& reader) {
+  const auto bytes = reader.integer("sram_bytes");
+  if (!bytes) return std::nullopt;
+  if (*bytes < 1) {
+    reader.fail({fmt::format("{} must be at least 1, not {}", reader.path_of("sram_bytes"), *bytes), ""});
+  } else if (Bytes(*bytes).overflowed()) {
+    reader.fail({fmt::format("{} is too large: {}", reader.path_of("sram_bytes"), *bytes), ""});
+  }
+  return Bytes(*bytes);
+}
+
 AccountRequest read_request_keys(JsonReader& reader) {
   AccountRequest request;
   request.algorithm = reader.named<Algorithm>("algorithm", algorithm_named);
@@ -116,14 +127,7 @@ AccountRequest read_request_keys(JsonReader& reader) {
   request.passes = read_passes(reader);
   request.tiles.query_rows = reader.dimension("tile_q");
   request.tiles.key_rows = reader.dimension("tile_k");
-  if (const auto bytes = reader.integer("sram_bytes")) {
-    if (*bytes < 1) {
-      reader.fail({fmt::format("{} must be at least 1, not {}", reader.path_of("sram_bytes"), *bytes), ""});
-    } else if (Bytes(*bytes).overflowed()) {
-      reader.fail({fmt::format("{} is too large: {}", reader.path_of("sram_bytes"), *bytes), ""});
-    }
-    request.shared_memory = Bytes(*bytes);
-  }
+  request.shared_memory = read_shared_memory(reader);
   request.gpu = reader.text("gpu");
   request.machine = reader.flag("machine");
   request.launch_order = reader.named<LaunchOrder>("launch_order", launch_order_named);

@@ -52,6 +52,9 @@ AccountRequest laid_over(AccountRequest over, const AccountRequest& given);
 /// Problem::validate.
 Result<Problem> resolve_problem(const AccountRequest& request);
 
+/// Reads "sram_bytes", the shared memory of a block; errors stay with the reader.
+std::optional<Bytes> read_shared_memory(JsonReader& reader);
+
 /// Reads the keys of a request off an object that may hold others besides; errors stay with the reader.
 AccountRequest read_request_keys(JsonReader& reader);
 

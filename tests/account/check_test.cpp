@@ -94,6 +94,7 @@ TEST_CASE("every number that a tally holds is one of its figures") {
   CHECK(seen([](Tally& t) { t.work.exponentials += 1; }));
   CHECK(seen([](Tally& t) { t.peak_allocated += Bytes(1); }));
   CHECK(seen([](Tally& t) { t.kernels.front().blocks += 1; }));
+  CHECK(seen([](Tally& t) { t.kernels.front().launches += 1; }));
   CHECK(seen([](Tally& t) { t.steps += 1; }));
 }
 

@@ -9,6 +9,8 @@ Prediction predict_standard(const Problem& problem, const Method& method, Explai
 Prediction predict_eager(const Problem& problem, const Method& method, Explain explain);
 Prediction predict_flash1(const Problem& problem, const Method& method, Explain explain);
 Prediction predict_flash2(const Problem& problem, const Method& method, Explain explain);
+Prediction predict_three_pass(const Problem& problem, const Method& method, Explain explain);
+Prediction predict_memory_efficient(const Problem& problem, const Method& method, Explain explain);
 
 Prediction predict_standard_backward(const Problem& problem, const Method& method, Explain explain);
 Prediction predict_eager_backward(const Problem& problem, const Method& method, Explain explain);

@@ -98,8 +98,18 @@ void FigureWriter::kernel(std::string_view name, const Formula& blocks) {
 void FigureWriter::steps(const Formula& steps) { prediction_.tally.steps += steps.value(); }
 
 void FigureWriter::recomputed(const Formula& flops) {
-  prediction_.recomputed += Flops(enter("flops.recomputed", flops));
+  prediction_.recomputed += Flops(enter({"flops.recomputed"}, flops));
 }
+
+void FigureWriter::launches(std::string_view name, const Formula& launches, const Formula& blocks) {
+  kernel(name, blocks);
+  prediction_.tally.kernels.back().launches = launches.value();
+  if (launches.value() == Count(1)) return;
+  if (explain_ == Explain::no) return;
+  prediction_.explanations.push_back({"launch." + std::string(name) + ".launches", launches.symbols(),
+                                      launches.numbers(), launches.value()});
+}
+
 
 void FigureWriter::intermediate(Operand operand, std::string_view note) {
   intermediate(operand, whole_size(operand, problem_), note);

@@ -43,6 +43,8 @@ class FigureWriter {
   void normalise(const Formula& flops);
   void exponentials(const Formula& count);
   void kernel(std::string_view name, const Formula& blocks);
+  /// The same of a kernel that is launched so many times, with so many blocks a head altogether.
+  void launches(std::string_view name, const Formula& launches, const Formula& blocks);
   void steps(const Formula& steps);
   /// FLOPs of products that are computed again because forward kept nothing that would spare them.
   void recomputed(const Formula& flops);

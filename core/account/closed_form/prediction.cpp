@@ -13,8 +13,11 @@ Prediction predict_forward(const Problem& problem, const Method& method, Explain
   switch (method.algorithm) {
     case Algorithm::standard: return predict_standard(problem, method, explain);
     case Algorithm::eager: return predict_eager(problem, method, explain);
+    case Algorithm::three_pass:
+    case Algorithm::three_pass_stored: return predict_three_pass(problem, method, explain);
     case Algorithm::flash1: return predict_flash1(problem, method, explain);
     case Algorithm::flash2: return predict_flash2(problem, method, explain);
+    case Algorithm::memory_efficient: return predict_memory_efficient(problem, method, explain);
   }
   return {};
 }
@@ -25,6 +28,7 @@ Prediction predict_backward(const Problem& problem, const Method& method, Explai
     case Algorithm::eager: return predict_eager_backward(problem, method, explain);
     case Algorithm::flash1: return predict_flash1_backward(problem, method, explain);
     case Algorithm::flash2: return predict_flash2_backward(problem, method, explain);
+    default: return {};
   }
   return {};
 }
