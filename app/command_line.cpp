@@ -8,7 +8,9 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "app/add_option.hpp"
 #include "app/commands/commands.hpp"
+#include "app/sweep_options.hpp"
 #include "core/base/file.hpp"
 #include "core/base/nearest.hpp"
 
@@ -24,29 +26,19 @@ constexpr const char* kExamples =
     "  flashsim compare --model llama-3-8b --seq 32768 --gpu h100\n"
     "  flashsim run --seq 1024 --heads 4\n"
     "  flashsim replay three-token\n"
+    "  flashsim sweep --seq 512:131072:x2 --algo standard,flash2 --plot traffic.svg\n"
+    "  flashsim cache --model llama-3-8b --batch 16\n"
+    "  flashsim softmax --top-k 5\n"
     "  flashsim --algo standard --format json --out traffic.json";
-
-/// A text option that may be given once or several times, of which the last counts. The next option is
-/// no value.
-CLI::Option* add_text(CLI::App& app, const std::string& name, std::optional<std::string>& value,
-                      const std::string& help) {
-  const auto take = [&value, name](const std::string& text) {
-    if (text.starts_with("--")) throw CLI::ArgumentMismatch(name + ": " + text);
-    value = text;
-  };
-  return app.add_option_function<std::string>(name, take, help)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-}
-
-/// A switch, which takes no value.
-CLI::Option* add_switch(CLI::App& app, const std::string& name, bool& value, const std::string& help) {
-  return app.add_flag(name, value, help)->disable_flag_override();
-}
 
 struct CommandLine {
   AccountOptions account;
   ReplayOptions replay;
   RunOptions run;
+  SweepOptions sweep;
+  TuneOptions tune;
+  CacheOptions cache;
+  SoftmaxOptions softmax;
   OutputOptions output;
   std::optional<std::string> format, file;
   bool causal = false;
@@ -59,7 +51,7 @@ void add_output_options(CLI::App& app, CommandLine& line) {
   add_text(app, "--out", line.file, "write to this file, whole or not at all")->group("Output");
 }
 
-constexpr const char* kAlgorithmHelp = "standard, eager, flash1, flash2 or flash (default flash2)";
+constexpr const char* kAlgorithmHelp = "a name (flashsim list algorithms; default flash2)";
 constexpr const char* kInputHelp = "repeat the run of a JSON result; other options lie over it";
 
 /// The options of the problem, the tiles and the machine. `types` are those that --dtype can have.
@@ -91,11 +83,33 @@ void add_problem_options(CLI::App& app, CommandLine& line, const std::string& ty
   add_text(app, "--gpu", o.gpu, "a name (flashsim list machines) or a file (default a100)")->group("Where");
 }
 
+/// --machine, and the habits of a kernel that it asks for.
+void add_machine_options(CLI::App& app, CommandLine& line) {
+  AccountOptions& o = line.account;
+  app.add_option_function<std::vector<std::string>>(
+         "--machine",
+         [&o](const std::vector<std::string>& given) { o.machine = given.empty() ? "" : given.front(); },
+         "HBM traffic after L2, and time: of the --gpu, or of the one named here")
+      ->expected(0, 1)
+      ->group("Where");
+  add_text(app, "--launch-order", o.launch_order,
+           "of thread blocks: rows, longest-first, heads-first or persistent (default rows)")
+      ->group("Where");
+  add_text(app, "--key-order", o.key_order, "of a block's key tiles: forward or reverse (default forward)")
+      ->group("Where");
+  add_text(app, "--overlap", o.overlap,
+           "of products and softmax in a block: overlapped or serial (default overlapped)")
+      ->group("Where");
+  add_text(app, "--blocks-per-sm", o.blocks_per_sm, "thread blocks an SM holds (default: what fits)")
+      ->group("Where");
+}
+
 /// The options of an account; `chooses` adds --algo.
 void add_account_options(CLI::App& app, CommandLine& line, bool chooses) {
   AccountOptions& o = line.account;
   if (chooses) add_text(app, "--algo", o.algo, kAlgorithmHelp)->group("What");
   add_problem_options(app, line, "fp8, fp16, bf16, fp32 or fp64 (default fp16)");
+  add_machine_options(app, line);
   add_text(app, "--pass", o.pass, "forward, backward or both (default forward)")->group("What");
   add_switch(app, "--deterministic", o.deterministic,
              "of flash2: dQ in a kernel of its own, nothing added in HBM")
@@ -188,7 +202,11 @@ Result<int> dispatch(const CLI::App& app, CommandLine& line) {
   const std::string command = chosen.empty() ? "" : chosen.front()->get_name();
   if (command == "compare") return compare_command(line.account, line.output);
   if (command == "run") return run_command(line.account, line.run, line.output);
+  if (command == "softmax") return softmax_command(line.softmax, line.output);
   if (command == "replay") return replay_command(line.replay, line.output);
+  if (command == "sweep") return sweep_command(line.account, line.sweep, line.output);
+  if (command == "tune") return tune_command(line.account, line.tune, line.output);
+  if (command == "cache") return cache_command(line.account, line.cache, line.output);
   if (command == "list") return list_command(line.section, line.output);
   return account_command(line.account, line.output);
 }
@@ -224,12 +242,26 @@ int run_command_line(int argc, char** argv) {
   add_replay_options(*replay, line);
   CLI::App* run = app.add_subcommand("run", "execute on the CPU, and hold the result against the truth");
   add_run_options(*run, line);
+  CLI::App* sweep = app.add_subcommand("sweep", "the account over ranges of any parameter, and its plot");
+  add_sweep_options(*sweep, line.account, line.sweep, line.no_causal);
+  add_output_options(*sweep, line);
+  CLI::App* tune =
+      app.add_subcommand("tune", "the best tile for a size of on-chip memory, beside its bounds");
+  add_tune_options(*tune, line.account, line.tune, line.causal, line.no_causal);
+  add_output_options(*tune, line);
+  CLI::App* cache =
+      app.add_subcommand("cache", "the KV cache beside the memory that flash removes, and a decode step");
+  add_cache_options(*cache, line.account, line.cache);
+  add_output_options(*cache, line);
+  CLI::App* softmax = app.add_subcommand("softmax", "a softmax by itself: naive, safe, online, with top-k");
+  add_softmax_options(*softmax, line.softmax);
+  add_output_options(*softmax, line);
   CLI::App* list =
       app.add_subcommand("list", "algorithms, machines, models, scenarios, switches, faults, devices");
   list->add_option("section", line.section, "one of these alone");
   add_output_options(*list, line);
   std::vector<std::string> commands;
-  for (CLI::App* sub : {compare, run, replay, list}) {
+  for (CLI::App* sub : {compare, run, replay, sweep, tune, cache, softmax, list}) {
     sub->allow_extras();
     commands.push_back(sub->get_name());
   }

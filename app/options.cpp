@@ -27,10 +27,22 @@ Result<AccountRequest> given_request(const AccountOptions& options) {
   parser.dimension("--tile-k", options.tile_k, request.tiles.key_rows);
   parser.parse(options.sram, request.shared_memory,
                [](const std::string& text) { return parse_size("--sram", text); });
+  parser.parse(options.launch_order, request.launch_order, launch_order_named);
+  parser.parse(options.key_order, request.key_order, key_order_named);
+  parser.parse(options.overlap, request.overlap, overlap_named);
+  parser.dimension("--blocks-per-sm", options.blocks_per_sm, request.blocks_per_sm);
   if (parser.error()) return *parser.error();
   request.causal = options.causal;
   if (options.deterministic) request.deterministic = true;
   request.gpu = options.gpu;
+  if (options.machine) request.machine = true;
+  if (options.machine && !options.machine->empty()) {
+    if (options.gpu && *options.gpu != *options.machine) {
+      return Error{fmt::format("--machine {} and --gpu {} name two machines", *options.machine, *options.gpu),
+                   "give --gpu the name, and --machine alone"};
+    }
+    request.gpu = *options.machine;
+  }
   request.count_always = options.count;
 
   if (options.model) {

@@ -25,7 +25,7 @@ class FollowedWalk : public Listener {
   [[nodiscard]] const std::vector<Step>& steps() const& { return steps_; }
   [[nodiscard]] std::vector<Step> steps() && { return std::move(steps_); }
   [[nodiscard]] const std::vector<std::size_t>& kernel_of_step() const { return kernel_of_step_; }
-  /// The kernels: name and thread blocks.
+  /// The kernels: name and thread blocks, of all its launches where it is told once for them.
   [[nodiscard]] const std::vector<std::pair<std::string, std::int64_t>>& kernels() const { return kernels_; }
   /// One line each: "kernel attention 2", "allocate O", "load K 0 1", "finish 0".
   [[nodiscard]] const std::vector<std::string>& lines() const { return lines_; }
@@ -38,6 +38,10 @@ class FollowedWalk : public Listener {
   void kernel(std::string_view name, std::int64_t blocks) override {
     kernels_.emplace_back(name, blocks);
     lines_.push_back(fmt::format("kernel {} {}", name, blocks));
+  }
+  void launches(std::string_view name, std::int64_t launches, std::int64_t blocks) override {
+    kernels_.emplace_back(name, blocks);
+    lines_.push_back(fmt::format("kernel {} {} in {} launches", name, blocks, launches));
   }
   void allocate(Operand operand, Bytes) override {
     lines_.push_back(fmt::format("allocate {}", name_of(operand)));

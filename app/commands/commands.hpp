@@ -4,8 +4,11 @@
 #include <optional>
 #include <string>
 
+#include "app/cache_options.hpp"
 #include "app/options.hpp"
 #include "app/output.hpp"
+#include "app/sweep_options.hpp"
+#include "app/softmax_options.hpp"
 #include "core/base/result.hpp"
 
 namespace flashsim {
@@ -36,6 +39,13 @@ Result<int> compare_command(const AccountOptions& options, const OutputOptions& 
 Result<int> replay_command(const ReplayOptions& options, const OutputOptions& output);
 Result<int> run_command(const AccountOptions& account, const RunOptions& options,
                         const OutputOptions& output);
+Result<int> cache_command(const AccountOptions& account, const CacheOptions& options,
+                          const OutputOptions& output);
+Result<int> sweep_command(const AccountOptions& account, const SweepOptions& options,
+                          const OutputOptions& output);
+Result<int> tune_command(const AccountOptions& account, const TuneOptions& options,
+                         const OutputOptions& output);
+Result<int> softmax_command(const SoftmaxOptions& options, const OutputOptions& output);
 Result<int> list_command(const std::string& section, const OutputOptions& output);
 
 }  // namespace flashsim

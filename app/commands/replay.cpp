@@ -23,8 +23,9 @@ Result<ReplayRequest> request_of(const ReplayOptions& options) {
   if (options.algo) {
     const auto algorithm = algorithm_named(*options.algo);
     if (!algorithm) return algorithm.error();
-    if (!facts_of(*algorithm).tiled) {
-      return Error{fmt::format("--algo must be a tiled algorithm here, not '{}'", *options.algo),
+    if (!facts_of(*algorithm).online) {
+      return Error{fmt::format("--algo must be a tiled algorithm with an online softmax here, not '{}'",
+                               *options.algo),
                    "flash1 or flash2; the standard way is shown beside it anyway"};
     }
     request.algorithm = *algorithm;

@@ -5,20 +5,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "app/views/machine_view.hpp"
 #include "app/views/traffic_view.hpp"
 #include "core/base/quantity_text.hpp"
 
 namespace flashsim {
 namespace {
 
-std::string alive_text(const std::vector<Alive>& alive) {
-  std::vector<std::string> parts;
-  for (const Alive& tensor : alive) {
-    parts.push_back(fmt::format("{} {}{}", name_of(tensor.operand), size_text(tensor.size),
-                                tensor.note.empty() ? "" : " (" + tensor.note + ")"));
-  }
-  return fmt::format("{}", fmt::join(parts, " + "));
-}
+bool is_chunked(const AccountReport& r) { return r.method.algorithm == Algorithm::memory_efficient; }
 
 std::string percent(double share) { return three_digits(100 * share) + " %"; }
 
@@ -32,7 +26,7 @@ FactsBlock memory_facts(const AccountReport& r) {
   block.facts.push_back({"with inputs", size_text(r.memory_needed()),
                          fmt::format("{} the {} of the {}", r.fits_memory() ? "fits" : "does NOT fit",
                                      size_text(r.machine.memory), r.machine.title)});
-  if (!facts_of(r.method.algorithm).tiled) {
+  if (facts_of(r.method.algorithm).stores_scores) {
     block.facts.push_back(
         {"one head's matrix", size_text(score_matrix_bytes(p)),
          fmt::format("{} × {} = {} entries", p.seq, p.kv_seq, grouped(score_matrix_entries(p).value()))});
@@ -65,9 +59,11 @@ FactsBlock arithmetic_facts(const AccountReport& r) {
   const Flops softmax = work.softmax + work.scale + work.mask + work.normalise;
   block.facts.push_back({"around them", flops_text(softmax), "scale, mask, maximum, sum, normalisation"});
   if (work.rescale != Flops()) {
-    block.facts.push_back({"rescaling", flops_text(work.rescale),
-                           fmt::format("{} of the matrix products: the price of the online softmax",
-                                       percent(ratio(work.rescale, work.products)))});
+    block.facts.push_back(
+        {"rescaling", flops_text(work.rescale),
+         fmt::format("{} of the matrix products: the price of {}",
+                     percent(ratio(work.rescale, work.products)),
+                     facts_of(r.method.algorithm).online ? "the online softmax" : "combining the parts")});
   }
   block.facts.push_back({"exponentials", decimal_text(work.exponentials.value()), "on units of their own"});
   block.facts.push_back({"intensity", three_digits(r.intensity().value) + " FLOP/B", balance_text(r)});
@@ -81,7 +77,9 @@ std::string tiles_text(const std::vector<OnChipTile>& tiles) {
 }
 
 std::string launch_text(const AccountReport& r, const Occupancy& kernel) {
-  return fmt::format("{} per SM, {} waves, {} of {} SMs at work", kernel.blocks_per_sm,
+  const std::string launches =
+      kernel.launches == Count(1) ? "" : fmt::format("in {} launches, ", grouped(kernel.launches.value()));
+  return fmt::format("{}{} per SM, {} waves, {} of {} SMs at work", launches, kernel.blocks_per_sm,
                      three_digits(kernel.waves), percent(kernel.sm_share), r.machine.sms);
 }
 
@@ -133,8 +131,8 @@ BarsBlock standard_bars(const AccountReport& r) {
 /// What standard's 16 GiB are: the score matrix, crossing four times; backward its gradients too.
 FactsBlock score_matrix_facts(const AccountReport& r) {
   Bytes matrix;
-  Bytes rest;
   std::vector<std::string> of_matrix;
+  Bytes rest;
   std::vector<std::string> of_rest;
   for (const TensorLine& line : tensor_lines(r.tally(), r.problem)) {
     const bool scores = shape_of(line.operand) == OperandShape::scores;
@@ -178,15 +176,21 @@ std::string passes_text(const AccountReport& r) {
 
 std::vector<std::string> legend(const AccountReport& r) {
   const Problem& p = r.problem;
-  return {
+  std::vector<std::string> lines{
       fmt::format("e = {} and a = {}: bytes of an element in storage ({}) and in accumulation ({})",
                   size_of(p.storage), size_of(p.accumulation()), name_of(p.storage),
                   name_of(p.accumulation())),
-      fmt::format("Tr = ⌈N/Br⌉ and Tc = ⌈Nkv/Bc⌉: query and key tiles; Br = {}, Bc = {}",
-                  r.method.tiling.query_rows, r.method.tiling.key_rows),
+      fmt::format("Tr = ⌈N/Br⌉ and Tc = ⌈Nkv/Bc⌉: query and key {}; Br = {}, Bc = {}",
+                  is_chunked(r) ? "chunks" : "tiles", r.method.tiling.query_rows, r.method.tiling.key_rows),
       "Σ: over the visited tile pairs of one head, with rows and keys the valid ones of a tile",
-      "Σmasked: over those that hold a masked pair (standard and eager: over all pairs of the grid that do)",
+      "Σmasked: over those that hold a masked pair (where none is skipped: over all pairs of the grid that "
+      "do)",
       "A figure with several lines is their sum"};
+  if (is_chunked(r)) {
+    lines.insert(lines.begin() + 2, fmt::format("Rt and Kt: tiles of {} rows and of {} keys in all chunks",
+                                                kProductTiles.query_rows, kProductTiles.key_rows));
+  }
+  return lines;
 }
 
 void add_explanations(const AccountReport& r, Document& document) {
@@ -203,6 +207,15 @@ void add_explanations(const AccountReport& r, Document& document) {
 }
 
 }  // namespace
+
+std::string alive_text(const std::vector<Alive>& alive) {
+  std::vector<std::string> parts;
+  for (const Alive& tensor : alive) {
+    parts.push_back(fmt::format("{} {}{}", name_of(tensor.operand), size_text(tensor.size),
+                                tensor.note.empty() ? "" : " (" + tensor.note + ")"));
+  }
+  return fmt::format("{}", fmt::join(parts, " + "));
+}
 
 std::string mask_text(const Problem& problem) {
   std::string text = problem.causal ? "causal" : "not causal";
@@ -238,16 +251,17 @@ Document account_document(const AccountReport& report, bool explain) {
   Document document;
   document.emplace_back(
       Title{fmt::format("{} {}", facts_of(r.method.algorithm).title, pass_text(r.method.pass)),
-            fmt::format("{}{} · tiles {} · {}", problem_text(r.problem), passes_text(r),
+            fmt::format("{}{} · {} {} · {}", problem_text(r.problem), passes_text(r), is_chunked(r) ? "chunks" : "tiles",
                         tiling_text(r.method.tiling), r.machine.title)});
   document.emplace_back(traffic_table("HBM traffic", r.tally(), r.problem));
-  if (!facts_of(r.method.algorithm).tiled) document.emplace_back(score_matrix_facts(r));
+  if (facts_of(r.method.algorithm).stores_scores) document.emplace_back(score_matrix_facts(r));
   document.emplace_back(check_line(r));
   document.emplace_back(memory_facts(r));
   if (r.method.pass != Pass::forward) document.emplace_back(saved_facts(r));
   document.emplace_back(arithmetic_facts(r));
   document.emplace_back(block_facts(r));
   document.emplace_back(launch_facts(r));
+  add_machine(r, document);
   if (r.standard && r.method.algorithm != Algorithm::standard) document.emplace_back(standard_bars(r));
   if (explain) add_explanations(r, document);
   return document;
@@ -286,6 +300,12 @@ CsvTable account_csv(const AccountReport& report, bool explain) {
   add("input", "", "tile_k", r.method.tiling.key_rows);
   add("input", "", "sram_bytes", r.shared_memory.value());
   add("input", "", "gpu", r.gpu);
+  if (r.simulation) {
+    add("input", "", "launch_order", name_of(r.habits.launch_order));
+    add("input", "", "key_order", name_of(r.habits.key_order));
+    add("input", "", "overlap", name_of(r.habits.overlap));
+    if (r.habits.blocks_per_sm) add("input", "", "blocks_per_sm", *r.habits.blocks_per_sm);
+  }
   add_traffic_rows(table, "hbm", tally, p);
   add_flow("sm", "total", tally.sm_total());
   for (const Operation operation : kOperations) {
@@ -318,10 +338,12 @@ CsvTable account_csv(const AccountReport& report, bool explain) {
   add("on_chip", "registers", "bytes", r.main_kernel().footprint.register_total().value());
   for (const Occupancy& kernel : r.kernels) {
     add("launch", kernel.kernel, "blocks", kernel.blocks.value());
+    add("launch", kernel.kernel, "launches", kernel.launches.value());
     add("launch", kernel.kernel, "blocks_per_sm", kernel.blocks_per_sm);
     add("launch", kernel.kernel, "waves", kernel.waves);
     add("launch", kernel.kernel, "sm_share", kernel.sm_share);
   }
+  add_machine_rows(r, table);
   if (r.standard) {
     add("standard", "hbm", "total_bytes", r.standard->hbm.value());
     add("standard", "peak_intermediate", "bytes", r.standard->peak_intermediate.value());

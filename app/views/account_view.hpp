@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "app/render/csv.hpp"
 #include "app/render/document.hpp"
@@ -17,6 +18,9 @@ std::string pass_text(Pass pass);
 
 /// "B 1 · H 32 · N 8192 · d 128 · fp16 · causal"
 std::string problem_text(const Problem& problem);
+
+/// "O 64.0 MiB + L 1.00 MiB"
+std::string alive_text(const std::vector<Alive>& alive);
 
 Document account_document(const AccountReport& report, bool explain);
 

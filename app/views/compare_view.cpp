@@ -15,6 +15,20 @@ std::string counted_text(const AccountReport& r) {
   return !equal ? "not counted" : *equal ? "= predicted" : "≠ predicted";
 }
 
+/// What --machine adds, algorithm by algorithm.
+TableBlock machine_table(const CompareReport& report) {
+  TableBlock table{.heading = "On the machine",
+                   .columns = {"HBM read", "HBM written", "L2 hits", "time", "bound"}};
+  for (const AccountReport& r : report.accounts) {
+    const AfterL2& after = r.simulation->after_l2;
+    const auto& time = r.simulation->time;
+    table.rows.push_back({std::string(facts_of(r.method.algorithm).name), size_text(after.hbm.read),
+                          size_text(after.hbm.written), three_digits(100 * after.hit_rate()) + " %",
+                          time ? seconds_text(time->total) : "–", time ? time->bound : "–"});
+  }
+  return table;
+}
+
 }  // namespace
 
 Document compare_document(const CompareReport& report, bool explain) {
@@ -47,6 +61,7 @@ Document compare_document(const CompareReport& report, bool explain) {
   document.emplace_back(std::move(traffic));
   document.emplace_back(std::move(bars));
   document.emplace_back(std::move(rest));
+  if (first.simulation) document.emplace_back(machine_table(report));
   if (!report.left_out.empty()) {
     std::vector<std::string_view> names;
     for (const Algorithm algorithm : report.left_out) names.push_back(facts_of(algorithm).name);
@@ -91,6 +106,13 @@ CsvTable compare_csv(const CompareReport& report) {
                             "waves",
                             "sm_share",
                             "predicted_equals_counted"}};
+  const bool simulated = report.accounts.front().simulation.has_value();
+  if (simulated) {
+    for (const char* column : {"hbm_after_l2_read_bytes", "hbm_after_l2_write_bytes", "l2_hit_rate",
+                               "time_seconds", "time_bound"}) {
+      table.header.emplace_back(column);
+    }
+  }
   for (const AccountReport& r : report.accounts) {
     const Tally& tally = r.tally();
     const Flow hbm = tally.hbm_total();
@@ -113,6 +135,15 @@ CsvTable compare_csv(const CompareReport& report) {
     row.push_back(fmt::format("{}", kernel.waves));
     row.push_back(fmt::format("{}", kernel.sm_share));
     row.push_back(equal ? (*equal ? "true" : "false") : "");
+    if (simulated) {
+      const AfterL2& after = r.simulation->after_l2;
+      const auto& time = r.simulation->time;
+      row.push_back(fmt::format("{}", after.hbm.read.value()));
+      row.push_back(fmt::format("{}", after.hbm.written.value()));
+      row.push_back(fmt::format("{}", after.hit_rate()));
+      row.push_back(time ? fmt::format("{}", time->total.value) : "");
+      row.push_back(time ? time->bound : "");
+    }
     table.rows.push_back(std::move(row));
   }
   return table;

@@ -1,6 +1,7 @@
 #include "app/views/list_view.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -87,7 +88,8 @@ ordered_json section_json(const std::string& section) {
       list.push_back({{"name", fault.name},
                       {"summary", fault.summary},
                       {"why", fault.why},
-                      {"tiled_only", fault.tiled}});
+                      {"tiled_only", fault.scope != FaultScope::every},
+                      {"online_only", fault.scope == FaultScope::online}});
     }
   } else if (section == "devices") {
     for (const CudaDevice& d : cuda_devices().devices) {
@@ -163,10 +165,11 @@ Block switches_block() {
 }
 
 Block faults_block() {
+  constexpr std::array<std::string_view, 3> kScopes{"every algorithm", "tiled algorithms", "online softmax"};
   TableBlock table{.heading = "Faults (run --fault)", .columns = {"", "of"}, .left = {1, 2}};
   for (const FaultFacts& fault : kFaults) {
     table.rows.push_back({std::string(fault.name), std::string(fault.summary),
-                          fault.tiled ? "tiled algorithms" : "every algorithm"});
+                          std::string(kScopes[static_cast<std::size_t>(fault.scope)])});
   }
   return table;
 }

@@ -6,30 +6,53 @@
 
 namespace flashsim {
 
-Formula::Formula(std::string symbol, Count value)
-    : symbols_(std::move(symbol)), numbers_(fmt::format("{}", value.value())), value_(value) {}
+Formula::Formula(std::string symbol, Count value) : symbols_(std::move(symbol)), value_(value) {}
 
-Formula::Formula(std::int64_t constant)
-    : symbols_(fmt::format("{}", constant)), numbers_(symbols_), value_(constant) {}
+Formula Formula::unexplained(Count value) {
+  Formula formula(0);
+  formula.value_ = value;
+  formula.explained_ = false;
+  return formula;
+}
 
-Formula::Formula(std::string symbols, std::string numbers, Count value, bool is_sum)
-    : symbols_(std::move(symbols)), numbers_(std::move(numbers)), value_(value), is_sum_(is_sum) {}
+std::string Formula::numbers() const {
+  return numbers_.empty() ? fmt::format("{}", value_.value()) : numbers_;
+}
 
-std::string Formula::symbols_as_factor() const { return is_sum_ ? "(" + symbols_ + ")" : symbols_; }
-std::string Formula::numbers_as_factor() const { return is_sum_ ? "(" + numbers_ + ")" : numbers_; }
+std::string Formula::as_factor(const std::string& text) const { return is_sum_ ? "(" + text + ")" : text; }
+
+Formula Formula::joined(const Formula& a, const Formula& b, Join join, Count value) {
+  Formula result = unexplained(value);
+  if (!a.explained_ || !b.explained_) return result;
+  result.explained_ = true;
+  result.is_sum_ = join != Join::product;
+  switch (join) {
+    case Join::sum:
+      result.symbols_ = a.symbols() + " + " + b.symbols();
+      result.numbers_ = a.numbers() + " + " + b.numbers();
+      break;
+    case Join::difference:
+      result.symbols_ = a.symbols() + " − " + b.as_factor(b.symbols());
+      result.numbers_ = a.numbers() + " − " + b.as_factor(b.numbers());
+      break;
+    case Join::product:
+      result.symbols_ = a.as_factor(a.symbols()) + "·" + b.as_factor(b.symbols());
+      result.numbers_ = a.as_factor(a.numbers()) + " · " + b.as_factor(b.numbers());
+      break;
+  }
+  return result;
+}
 
 Formula operator+(const Formula& a, const Formula& b) {
-  return {a.symbols_ + " + " + b.symbols_, a.numbers_ + " + " + b.numbers_, a.value_ + b.value_, true};
+  return Formula::joined(a, b, Formula::Join::sum, a.value_ + b.value_);
 }
 
 Formula operator-(const Formula& a, const Formula& b) {
-  return {a.symbols_ + " − " + b.symbols_as_factor(), a.numbers_ + " − " + b.numbers_as_factor(),
-          a.value_ - b.value_, true};
+  return Formula::joined(a, b, Formula::Join::difference, a.value_ - b.value_);
 }
 
 Formula operator*(const Formula& a, const Formula& b) {
-  return {a.symbols_as_factor() + "·" + b.symbols_as_factor(),
-          a.numbers_as_factor() + " · " + b.numbers_as_factor(), a.value_ * b.value_, false};
+  return Formula::joined(a, b, Formula::Join::product, a.value_ * b.value_);
 }
 
 }  // namespace flashsim

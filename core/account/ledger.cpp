@@ -9,6 +9,10 @@ void Ledger::kernel(std::string_view name, std::int64_t blocks) {
   tally_.kernels.push_back({std::string(name), blocks});
 }
 
+void Ledger::launches(std::string_view name, std::int64_t launches, std::int64_t blocks) {
+  tally_.kernels.push_back({std::string(name), blocks, launches});
+}
+
 void Ledger::allocate(Operand, Bytes size) {
   alive_ += size;
   tally_.peak_allocated = std::max(tally_.peak_allocated, alive_);
@@ -72,8 +76,25 @@ void Ledger::work_on(const Step& step) {
       work.products += Flops(Count(2) * entries * depth);
       break;
     case Operation::finish:
+      if (step.operand != Operand::O) work.normalise += Flops(rows);
+      if (step.operand == Operand::l) break;
       sram += {.read = accumulator, .written = Bytes(rows * depth * stored)};
-      work.normalise += Flops(rows * (depth + 1));
+      work.normalise += Flops(rows * depth);
+      break;
+    case Operation::row_maximum:
+      sram += {.read = tile_of_scores};
+      work.softmax += Flops(entries);
+      break;
+    case Operation::denominator:
+      sram += {.read = tile_of_scores};
+      if (step.operand == Operand::P) sram += {.written = tile_of_scores};
+      work.softmax += Flops(Count(2) * entries);
+      work.exponentials += entries;
+      break;
+    case Operation::combine:
+      sram += {.read = accumulator + accumulator, .written = accumulator};
+      work.rescale += Flops(Count(2) * rows * (depth + 1));
+      work.exponentials += rows;
       break;
     case Operation::row_dot: {
       const Count elements = step.operand == Operand::P ? entries : rows * depth;
@@ -82,6 +103,12 @@ void Ledger::work_on(const Step& step) {
       break;
     }
     case Operation::probabilities: {
+      if (step.operand == Operand::l) {
+        sram += {.read = tile_of_scores, .written = tile_of_scores};
+        work.softmax += Flops(Count(2) * entries);
+        work.exponentials += entries;
+        break;
+      }
       // From m and l, a division more than from L.
       const Count statistics = step.operand == Operand::m ? 2 : 1;
       sram += {.read = tile_of_scores + Bytes(statistics * rows * summed), .written = tile_of_scores};

@@ -15,6 +15,7 @@ class Ledger : public Listener {
 
   void step(const Step& step) override;
   void kernel(std::string_view name, std::int64_t blocks) override;
+  void launches(std::string_view name, std::int64_t launches, std::int64_t blocks) override;
   void allocate(Operand operand, Bytes size) override;
   void release(Operand operand, Bytes size) override;
 

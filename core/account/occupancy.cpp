@@ -91,6 +91,11 @@ Footprint matrix_backward_footprint(std::string_view kernel, const Tiles& t) {
 Footprint footprint_of(Algorithm algorithm, std::string_view kernel, const Problem& problem, Tiling tiling) {
   const Count stored = size_of(problem.storage);
   const Count summed = size_of(problem.accumulation());
+  if (algorithm == Algorithm::memory_efficient) {
+    // Its tiles are chunks; what a block works on is a tile of a chunk's product.
+    tiling.query_rows = std::min(tiling.query_rows, kProductTiles.query_rows);
+    tiling.key_rows = std::min(tiling.key_rows, kProductTiles.key_rows);
+  }
   const Count br = tiling.query_rows;
   const Count bc = tiling.key_rows;
   const Count d = problem.head_dim;
@@ -124,7 +129,7 @@ Occupancy occupancy_of(const KernelLaunch& launch, Footprint footprint, const Ma
   const Bytes shared = footprint.shared_total() + reserved;
   const Bytes registers = footprint.register_total();
 
-  Occupancy occupancy{.kernel = launch.name, .blocks = launch.blocks};
+  Occupancy occupancy{.kernel = launch.name, .blocks = launch.blocks, .launches = launch.launches};
   occupancy.blocks_per_sm = machine.blocks_per_sm;
   const auto limit = [&](Bytes available, Bytes needed) {
     if (needed == Bytes()) return;
@@ -137,7 +142,7 @@ Occupancy occupancy_of(const KernelLaunch& launch, Footprint footprint, const Ma
   const double blocks = static_cast<double>(launch.blocks.value());
   const double sms = static_cast<double>(machine.sms);
   occupancy.waves = blocks / (sms * static_cast<double>(occupancy.blocks_per_sm));
-  occupancy.sm_share = std::min(1.0, blocks / sms);
+  occupancy.sm_share = std::min(1.0, blocks / static_cast<double>(launch.launches.value()) / sms);
   occupancy.footprint = std::move(footprint);
   return occupancy;
 }

@@ -29,16 +29,17 @@ struct Footprint {
 
 /// The footprint of a block of `kernel`, one of the names in the tally of `algorithm`. Operand tiles of
 /// the matrix products lie in shared memory in the storage type; accumulators (S_ij, O_i), P_ij and the
-/// statistics lie in registers. A kernel that streams (softmax, scale, mask, deltas …) keeps no tile.
+/// statistics lie in registers. A kernel that streams (softmax, scale, mask, deltas, combine …) keeps no tile.
 Footprint footprint_of(Algorithm algorithm, std::string_view kernel, const Problem& problem, Tiling tiling);
 
 struct Occupancy {
   std::string kernel;
   Footprint footprint;
-  Count blocks;  ///< over all batch entries and heads
+  Count blocks;        ///< over all batch entries and heads
+  Count launches = 1;  ///< that the blocks come in
   std::int64_t blocks_per_sm = 1;
-  double waves = 0;                 ///< blocks / (SMs · blocks per SM), not rounded
-  double sm_share = 0;              ///< SMs that get a block, of all
+  double waves = 0;                 ///< blocks / (SMs · blocks per SM), not rounded, of all launches
+  double sm_share = 0;              ///< SMs that get a block of a launch, of all
   bool registers_overflow = false;  ///< one block's registers exceed the SM's: the rest would spill
 };
 

@@ -35,6 +35,9 @@ struct Prediction {
   Flops recomputed;                 ///< of the products: what backward computes again, not having kept it
 };
 
+/// Whether a prediction comes with the formulas of its figures. Writing them down is most of the work.
+enum class Explain { no, yes };
+
 /// The closed form of `method`, over all batch entries and heads. Of both passes figures add up, and so do
 /// peaks: what forward has made stays for backward.
 Prediction predict(const Problem& problem, const Method& method);
@@ -43,6 +46,9 @@ Prediction predict(const Problem& problem, const Method& method);
 inline Prediction predict(Algorithm algorithm, const Problem& problem, Tiling tiling) {
   return predict(problem, Method{.algorithm = algorithm, .tiling = tiling});
 }
+
+/// The same figures from the same expressions, without explanations: for work on many tilings or problems.
+Prediction predict_unexplained(const Problem& problem, const Method& method);
 
 /// FLOPs that the problem asks for.
 struct ProblemFlops {

@@ -60,15 +60,26 @@ std::vector<Figure> figures_of(const Tally& tally) {
     const int nth = ++launches[kernel.name];
     const std::string name = nth == 1 ? kernel.name : fmt::format("{} {}", kernel.name, nth);
     figures.push_back({fmt::format("launch.{}.blocks", name), kernel.blocks});
+    if (kernel.launches != Count(1)) {
+      figures.push_back({fmt::format("launch.{}.launches", name), kernel.launches});
+    }
   }
   figures.push_back({"steps", tally.steps});
   return figures;
 }
 
 bool Tally::overflowed() const {
-  const std::vector<Figure> figures = figures_of(*this);
-  return std::any_of(figures.begin(), figures.end(),
-                     [](const Figure& figure) { return figure.value.overflowed(); });
+  const auto flow_left = [](const Flow& flow) { return flow.read.overflowed() || flow.written.overflowed(); };
+  const auto some_left = [&](const auto& flows) {
+    return std::any_of(flows.begin(), flows.end(), flow_left);
+  };
+  const auto launch_left = [](const KernelLaunch& kernel) { return kernel.blocks.overflowed(); };
+  return some_left(hbm) || some_left(initial) || some_left(sm) || some_left(sram) ||
+         some_left(std::array{hbm_total(), sm_total(), sram_total()}) || work.products.overflowed() ||
+         work.scale.overflowed() || work.mask.overflowed() || work.softmax.overflowed() ||
+         work.rescale.overflowed() || work.normalise.overflowed() || work.exponentials.overflowed() ||
+         peak_allocated.overflowed() || steps.overflowed() ||
+         std::any_of(kernels.begin(), kernels.end(), launch_left);
 }
 
 }  // namespace flashsim

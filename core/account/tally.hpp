@@ -32,14 +32,15 @@ struct Work {
   Flops mask;          ///< 1 an entry of a tile that holds a masked pair (and the whole tile is looked at)
   Flops softmax;       ///< 3 an entry: comparison, subtraction, sum (and 1 division where P is normalised);
                        ///< backward its gradient: P again, D, P ∘ (dP − D)
-  Flops rescale;       ///< tiled: O and l times r, and the row sum added: d + 2 a row
-  Flops normalise;     ///< tiled: O divided by l, m + ln l added: d + 1 a row
-  Count exponentials;  ///< 1 an entry, and 1 a row for r
+  Flops rescale;       ///< online: O and l times r, and the row sum added: d + 2 a row; combine: 2d + 2
+  Flops normalise;     ///< O divided by l: d a row; m + ln l added: 1 a row
+  Count exponentials;  ///< 1 an entry each time it is taken, and 1 a row for r
 };
 
 struct KernelLaunch {
   std::string name;
-  Count blocks;  ///< thread blocks over all batch entries and heads
+  Count blocks;        ///< thread blocks over all batch entries and heads, in all launches
+  Count launches = 1;  ///< one after another, each for all heads
 };
 
 struct Tally {

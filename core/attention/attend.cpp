@@ -26,6 +26,9 @@ class Followed : public Listener {
   void kernel(std::string_view name, std::int64_t blocks) override {
     if (next_ != nullptr) next_->kernel(name, blocks);
   }
+  void launches(std::string_view name, std::int64_t launches, std::int64_t blocks) override {
+    if (next_ != nullptr) next_->launches(name, launches, blocks);
+  }
   void allocate(Operand operand, Bytes size) override {
     if (next_ != nullptr) next_->allocate(operand, size);
   }

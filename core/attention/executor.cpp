@@ -5,34 +5,15 @@
 #include <limits>
 #include <thread>
 
+#include "core/attention/row_state.hpp"
 #include "core/base/rounding.hpp"
 #include "core/problem/mask.hpp"
 
 namespace flashsim {
 namespace {
 
-template <class T>
-constexpr T kMinusInfinity = -std::numeric_limits<T>::infinity();
-
 /// The stand-in of a kernel that has no −∞.
 constexpr double kFiniteMask = -1e4;
-
-/// While nothing has been seen, 0 is subtracted: exp(−∞) is 0, and (−∞) − (−∞) would be NaN.
-template <class T>
-T reference(T m) {
-  return m == kMinusInfinity<T> ? T(0) : m;
-}
-
-/// No score above −∞ was seen, and no NaN.
-template <class T>
-bool is_empty_row(T m, T l) {
-  return m == kMinusInfinity<T> && l == T(0);
-}
-
-template <class T>
-T logsumexp(T m, T l) {
-  return is_empty_row(m, l) ? kMinusInfinity<T> : m + std::log(l);
-}
 
 /// Columns of a row-major tile that are whole vectors.
 template <class T>
@@ -54,25 +35,40 @@ Executor<T>::Executor(const Method& method, const Problem& problem, Switches swi
                         : static_cast<T>(problem.score_scale())),
       switches_(switches),
       kernels_(tile_kernels<T>()),
+      chunked_(method.algorithm == Algorithm::memory_efficient),
       whole_rows_(!facts_of(method.algorithm).tiled),
+      chunk_rows_(std::min(method.tiling.query_rows, problem.seq)),
+      row_keys_(problem.kv_seq),
       watched_(watched),
       rounds_(is_narrower<T>(problem.storage)) {
   const Tiling tiling = method.tiling;
-  const std::int64_t br = std::min(tiling.query_rows, problem.seq);
-  const bool pads = switches.fault == Fault::unmasked_padding;
-  const std::int64_t bc = pads ? tiling.key_rows : std::min(tiling.key_rows, problem.kv_seq);
+  const bool pads = switches.fault == Fault::unmasked_padding && !whole_rows_;
+  const std::int64_t chunk_keys = pads ? tiling.key_rows : std::min(tiling.key_rows, problem.kv_seq);
+  const std::int64_t key_tiles = (problem.kv_seq - 1) / tiling.key_rows + 1;
+  const std::int64_t br = chunked_ ? std::min(kProductTiles.query_rows, chunk_rows_) : chunk_rows_;
+  const std::int64_t bc = chunked_ ? std::min(kProductTiles.key_rows, chunk_keys) : chunk_keys;
   const std::int64_t panels = panels_of<T>(br);
   const std::int64_t d = problem.head_dim;
-  const std::int64_t rows = std::min(query_tiles * br, problem.seq);
+  const std::int64_t rows = std::min(query_tiles * chunk_rows_, problem.seq);
+  if (chunked_) row_keys_ = chunk_keys;
+  if (pads) row_keys_ = key_tiles * chunk_keys;
   const bool backward = pass == Pass::backward;
   for (PanelTile* tile : {&q_, &o_}) tile->resize(panels, d);
-  s_.resize(panels, whole_rows_ ? problem.kv_seq : bc);
+  s_.resize(panels, whole_rows_ ? row_keys_ : bc);
   for (KeyTile* tile : {&k_, &v_}) tile->resize(bc, d);
   for (Statistic* each :
        {&m_before_, &m_now_, &row_sum_, &r_, &l_before_, &l_now_, &lse_, &delta_, &scratch_}) {
     each->resize(static_cast<std::size_t>(panels * kPanelWidth<T>));
   }
-  if (whole_rows_) scores_.resize(static_cast<std::size_t>(rows * problem.kv_seq));
+  if (facts_of(algorithm_).stores_scores) scores_.resize(static_cast<std::size_t>(rows * row_keys_));
+  if (chunked_) {
+    o_part_.resize(panels, d);
+    o_parts_.resize(static_cast<std::size_t>(key_tiles * chunk_rows_ * d));
+    for (AlignedVector<T>* each : {&m_parts_, &l_parts_}) {
+      each->resize(static_cast<std::size_t>(key_tiles * chunk_rows_));
+    }
+    m_of_parts_.resize(static_cast<std::size_t>(key_tiles * panels * kPanelWidth<T>));
+  }
   if (whole_rows_ || algorithm_ == Algorithm::flash1) {
     m_.resize(static_cast<std::size_t>(rows));
     l_.resize(static_cast<std::size_t>(rows));
@@ -99,7 +95,9 @@ std::int64_t Executor<T>::key_count(const Step& step) const {
 
 template <class T>
 Range Executor<T>::keys_on_chip(const Step& step) const {
-  return whole_rows_ ? step.keys : Range{0, key_count(step)};
+  if (!whole_rows_) return {0, key_count(step)};
+  const std::int64_t first = chunked_ ? step.key_tile * tiling_.key_rows : 0;
+  return {step.keys.begin - first, step.keys.end - first};
 }
 
 template <class T>
@@ -113,7 +111,7 @@ std::int64_t Executor<T>::keys_seen(const Step& step, std::int64_t panel) const 
 
 template <class T>
 T* Executor<T>::score_rows(AlignedVector<T>& matrix, const Step& step) {
-  return matrix.data() + (step.rows.begin - first_row_) * problem_.kv_seq;
+  return matrix.data() + (step.rows.begin - first_row_) * row_keys_;
 }
 
 template <class T>
@@ -140,12 +138,14 @@ void Executor<T>::step(const Step& step) {
     case Operation::finish: finish(step); break;
     case Operation::store: store(step); break;
     case Operation::discard:
-    case Operation::row_maximum:
-    case Operation::denominator:
-    case Operation::dropout:
-    case Operation::combine: break;
+    case Operation::dropout: break;
+    case Operation::row_maximum: row_maximum(step); break;
+    case Operation::denominator: denominator(step); break;
+    case Operation::combine: combine(step); break;
     case Operation::row_dot: row_dots(step); break;
-    case Operation::probabilities: probabilities(step); break;
+    case Operation::probabilities:
+      step.operand == Operand::l ? normalised_probabilities(step) : probabilities(step);
+      break;
     case Operation::value_gradient:
       add_key_side(dv_, rounds_ && !whole_rows_ ? p_ : s_, d_o_rows_, T(1), step);
       break;
@@ -323,16 +323,21 @@ void Executor<T>::finish(const Step& step) {
     for (std::size_t q = at; q < at + kPanelWidth<T>; ++q) {
       // The O of an empty row is 0 and stays it.
       scratch_[q] = is_empty_row(m_now_[q], l_now_[q]) ? T(1) : l_now_[q];
-      if (step.operand == Operand::L) lse_[q] = logsumexp(m_now_[q], l_now_[q]);
+      if (step.operand != Operand::O) lse_[q] = logsumexp(m_now_[q], l_now_[q]);
     }
-    kernels_.divide(o_.panel(p), o_.depth, scratch_.data() + at);
+    if (step.operand != Operand::l) kernels_.divide(o_.panel(p), o_.depth, scratch_.data() + at);
   });
+  if (step.operand == Operand::l) return;
   o_is_normalised_ = true;
+  if (!chunked_) return;
+  const auto rows = static_cast<std::size_t>(step.rows.size());
+  std::copy_n(m_now_.begin(), rows, statistic(m_, step));
+  std::copy_n(l_now_.begin(), rows, statistic(l_, step));
 }
 
 template <class T>
 void Executor<T>::complete(Range rows) {
-  if (algorithm_ == Algorithm::flash2) return;
+  if (m_.empty()) return;
   for (std::int64_t row = rows.begin; row < rows.end; ++row) {
     const auto at = static_cast<std::size_t>(row - first_row_);
     head_.lse(row, 0) = logsumexp(m_[at], l_[at]);
@@ -368,7 +373,7 @@ NumberMatrix Executor<T>::read(ChipValue value) const {
                         .columns = 1,
                         .numbers = std::vector<double>(statistic.begin(), statistic.begin() + rows)};
   };
-  const Range keys = whole_rows_ ? last_.keys : Range{0, last_.keys.size()};
+  const Range keys = whole_rows_ ? keys_on_chip(last_) : Range{0, last_.keys.size()};
   const Range columns{0, problem_.head_dim};
   switch (value) {
     case ChipValue::Q: return panels(self.q_, columns);

@@ -1,7 +1,7 @@
 // The executor follows a walk and does the arithmetic: loading a tile packs it into on-chip memory, HBM
 // tensors are the caller's, and every step of the walk is one tile operation in vector code
-// (core/attention/vector). What a walk keeps in HBM beside the caller's tensors (S and P, m and l, and dQ
-// while it is summed) lies in panels too, without padding.
+// (core/attention/vector). What a walk keeps in HBM beside the caller's tensors (S and P, m and l, the
+// parts of O, and dQ while it is summed) lies in panels too, without padding.
 #pragma once
 
 #include <atomic>
@@ -114,6 +114,11 @@ class Executor final : public Listener, public ChipValues {
   void accumulate(const Step& step);
   void finish(const Step& step);
 
+  void row_maximum(const Step& step);
+  void denominator(const Step& step);
+  void normalised_probabilities(const Step& step);
+  void combine(const Step& step);
+
   void row_dots(const Step& step);
   void probabilities(const Step& step);
   void probability_gradient(const Step& step);
@@ -133,17 +138,28 @@ class Executor final : public Listener, public ChipValues {
   void unpack_rows(PanelTile& tile, const Step& step, MatrixView<T> to);
   void load_keys(MatrixView<const T> from, const Step& step, KeyTile& tile);
   void load_rows(MatrixView<const T> from, const Step& step, KeyTile& tile);
-  /// Moves the tile of `step` between the chip and panels in HBM, `begin` of the depth on.
-  void load_panels(const T* memory, std::int64_t depth, Range part, const Step& step, PanelTile& tile);
-  void store_panels(PanelTile& tile, Range part, const Step& step, T* memory, std::int64_t depth);
+  /// Moves the tile of `step` between panels of `depth` in HBM, `place` of the depth on, and `part` of those
+  /// on the chip.
+  void load_panels(const T* memory, std::int64_t depth, std::int64_t place, Range part, const Step& step,
+                   PanelTile& tile);
+  void store_panels(PanelTile& tile, Range part, const Step& step, T* memory, std::int64_t depth,
+                    std::int64_t place);
 
   /// Where the keys of `step` lie in an on-chip S or P.
   [[nodiscard]] Range keys_on_chip(const Step& step) const;
+  /// Where they begin in a row of an HBM score matrix.
+  [[nodiscard]] std::int64_t place_in_row(const Step& step) const {
+    return whole_rows_ ? keys_on_chip(step).begin : step.keys.begin;
+  }
   /// The keys that the chip works on: with unmasked padding, those that fill up the tile too.
   [[nodiscard]] std::int64_t key_count(const Step& step) const;
   /// The first of those keys that some query of the panel sees; the rest are masked, and masked keys of a
   /// tiled algorithm take no arithmetic: −∞ and no weight stand in their place.
   [[nodiscard]] std::int64_t keys_seen(const Step& step, std::int64_t panel) const;
+  /// Row `step.rows.begin` of the query chunk, in the memory of the part that its key chunk left.
+  [[nodiscard]] std::int64_t part_row(const Step& step) const {
+    return step.key_tile * chunk_rows_ + step.rows.begin - step.query_tile * tiling_.query_rows;
+  }
   /// A whole-row block of an HBM score matrix.
   [[nodiscard]] T* score_rows(AlignedVector<T>& matrix, const Step& step);
   [[nodiscard]] T* statistic(AlignedVector<T>& all, const Step& step) {
@@ -160,7 +176,10 @@ class Executor final : public Listener, public ChipValues {
   Switches switches_;
   HeadTensors<T> head_;
   const TileKernels<T>& kernels_;
-  bool whole_rows_;             // S and P on the chip are row blocks, and their keys are absolute
+  bool chunked_;                // tiles are chunks: rows of S and P hold the keys of one
+  bool whole_rows_;             // S and P on the chip are row blocks: all keys of a row that HBM has
+  std::int64_t chunk_rows_;     // rows of a query tile, or of all there are
+  std::int64_t row_keys_;       // keys of a row of S in HBM
   bool watched_;                // what is on the chip may be read
   bool rounds_;                 // the storage type is narrower than T
   std::int64_t first_row_ = 0;  // of the walk or part
@@ -168,10 +187,13 @@ class Executor final : public Listener, public ChipValues {
   // HBM beyond the caller's tensors.
   AlignedVector<T> scores_, score_gradients_;  // [N, Nkv]; P overwrites S, and dS dP
   AlignedVector<T> m_, l_;                     // [N]
+  AlignedVector<T> o_parts_;                   // [Tc, chunk rows, d]
+  AlignedVector<T> m_parts_, l_parts_;         // [Tc, chunk rows]
 
   // On the chip.
-  PanelTile q_, s_, o_, d_o_, dq_, p_, ds_;
+  PanelTile q_, s_, o_, o_part_, d_o_, dq_, p_, ds_;
   KeyTile k_, v_, q_rows_, d_o_rows_, dk_, dv_;
+  AlignedVector<T> m_of_parts_;  // [Tc, rows of a query tile]
   Statistic m_before_, m_now_, row_sum_, r_, l_before_, l_now_, lse_, delta_, scratch_;
   bool o_is_normalised_ = false;
   Step last_;

@@ -48,10 +48,10 @@ void Executor<T>::load_rows(MatrixView<const T> from, const Step& step, KeyTile&
 }
 
 template <class T>
-void Executor<T>::load_panels(const T* memory, std::int64_t depth, Range part, const Step& step,
-                              PanelTile& tile) {
+void Executor<T>::load_panels(const T* memory, std::int64_t depth, std::int64_t place, Range part,
+                              const Step& step, PanelTile& tile) {
   for_panels(step, [&](std::int64_t p, std::int64_t count) {
-    const T* from = memory + p * kPanelWidth<T> * depth + part.begin * count;
+    const T* from = memory + p * kPanelWidth<T> * depth + place * count;
     T* to = tile.panel(p) + part.begin * kPanelWidth<T>;
     if (count == kPanelWidth<T>) {
       std::copy_n(from, part.size() * kPanelWidth<T>, to);
@@ -64,10 +64,11 @@ void Executor<T>::load_panels(const T* memory, std::int64_t depth, Range part, c
 }
 
 template <class T>
-void Executor<T>::store_panels(PanelTile& tile, Range part, const Step& step, T* memory, std::int64_t depth) {
+void Executor<T>::store_panels(PanelTile& tile, Range part, const Step& step, T* memory, std::int64_t depth,
+                               std::int64_t place) {
   for_panels(step, [&](std::int64_t p, std::int64_t count) {
     const T* from = tile.panel(p) + part.begin * kPanelWidth<T>;
-    T* to = memory + p * kPanelWidth<T> * depth + part.begin * count;
+    T* to = memory + p * kPanelWidth<T> * depth + place * count;
     if (count == kPanelWidth<T>) {
       std::copy_n(from, part.size() * kPanelWidth<T>, to);
       return;
@@ -90,10 +91,13 @@ void Executor<T>::load(const Step& step) {
     case Operand::K: load_keys(head_.k, step, k_); break;
     case Operand::V: load_keys(head_.v, step, v_); break;
     case Operand::S:
-    case Operand::P: load_panels(score_rows(scores_, step), problem_.kv_seq, step.keys, step, s_); break;
+    case Operand::P:
+      load_panels(score_rows(scores_, step), row_keys_, place_in_row(step), keys_on_chip(step), step, s_);
+      break;
     case Operand::dP:
     case Operand::dS:
-      load_panels(score_rows(score_gradients_, step), problem_.kv_seq, step.keys, step, ds_);
+      load_panels(score_rows(score_gradients_, step), row_keys_, place_in_row(step), keys_on_chip(step), step,
+                  ds_);
       break;
     case Operand::O:
       pack_rows(head_.o, step, o_);
@@ -108,12 +112,23 @@ void Executor<T>::load(const Step& step) {
       if (step.key_tile >= 0 && head_.query_turns != nullptr) {
         head_.query_turns->wait(head_.first_query_place + step.query_tile, step.key_tile);
       }
-      load_panels(head_.dq.row(step.rows.begin), problem_.head_dim, columns, step, dq_);
+      load_panels(head_.dq.row(step.rows.begin), problem_.head_dim, 0, columns, step, dq_);
       break;
     case Operand::L: std::copy_n(head_.lse.row(step.rows.begin), rows, lse_.begin()); break;
     case Operand::D: std::copy_n(head_.delta.row(step.rows.begin), rows, delta_.begin()); break;
     case Operand::m: std::copy_n(statistic(m_, step), rows, m_now_.begin()); break;
     case Operand::l: std::copy_n(statistic(l_, step), rows, l_now_.begin()); break;
+    case Operand::O_part:
+      load_panels(o_parts_.data() + part_row(step) * problem_.head_dim, problem_.head_dim, 0, columns, step,
+                  o_part_);
+      break;
+    case Operand::m_part: {
+      T* m = m_of_parts_.data() + step.key_tile * static_cast<std::int64_t>(m_now_.size());
+      std::copy_n(m_parts_.data() + part_row(step), rows, m);
+      for (std::size_t r = 0; r < rows; ++r) m_now_[r] = std::max(m_now_[r], m[r]);
+      break;
+    }
+    case Operand::l_part: std::copy_n(l_parts_.data() + part_row(step), rows, row_sum_.begin()); break;
     default: break;
   }
 }
@@ -123,14 +138,14 @@ void Executor<T>::store(const Step& step) {
   const auto rows = static_cast<std::size_t>(step.rows.size());
   const Range columns{0, problem_.head_dim};
   const auto store_scores = [&](PanelTile& tile, AlignedVector<T>& matrix) {
-    T* memory = score_rows(matrix, step);
+    const Range keys = keys_on_chip(step);
     if (rounds_) {
       for_panels(step, [&](std::int64_t p, std::int64_t) {
-        T* on_chip = tile.panel(p) + step.keys.begin * kPanelWidth<T>;
-        kernels_.round(on_chip, step.keys.size() * kPanelWidth<T>, on_chip, problem_.storage);
+        T* on_chip = tile.panel(p) + keys.begin * kPanelWidth<T>;
+        kernels_.round(on_chip, keys.size() * kPanelWidth<T>, on_chip, problem_.storage);
       });
     }
-    store_panels(tile, step.keys, step, memory, problem_.kv_seq);
+    store_panels(tile, keys, step, score_rows(matrix, step), row_keys_, place_in_row(step));
   };
   switch (step.operand) {
     case Operand::S:
@@ -144,7 +159,7 @@ void Executor<T>::store(const Step& step) {
         unpack_rows(dq_, step, head_.dq);
         break;
       }
-      store_panels(dq_, columns, step, head_.dq.row(step.rows.begin), problem_.head_dim);
+      store_panels(dq_, columns, step, head_.dq.row(step.rows.begin), problem_.head_dim, 0);
       if (head_.query_turns != nullptr) head_.query_turns->done(head_.first_query_place + step.query_tile);
       break;
     case Operand::dK:
@@ -161,6 +176,12 @@ void Executor<T>::store(const Step& step) {
     case Operand::D: std::copy_n(delta_.begin(), rows, head_.delta.row(step.rows.begin)); break;
     case Operand::m: std::copy_n(m_now_.begin(), rows, statistic(m_, step)); break;
     case Operand::l: std::copy_n(l_now_.begin(), rows, statistic(l_, step)); break;
+    case Operand::O_part:
+      store_panels(o_, columns, step, o_parts_.data() + part_row(step) * problem_.head_dim, problem_.head_dim,
+                   0);
+      break;
+    case Operand::m_part: std::copy_n(m_now_.begin(), rows, m_parts_.data() + part_row(step)); break;
+    case Operand::l_part: std::copy_n(l_now_.begin(), rows, l_parts_.data() + part_row(step)); break;
     default: break;
   }
 }

@@ -160,7 +160,7 @@ std::optional<FirstFault> first_fault(Algorithm algorithm, const Problem& proble
   const std::optional<RowPlace> row = verification.first_wrong_row();
   if (!row) return std::nullopt;
   const std::int64_t query_tile = row->row / tiling.query_rows;
-  if (facts_of(algorithm).tiled) {
+  if (facts_of(algorithm).online) {
     // A prefix may weigh larger values than whole rows do: it is allowed what the largest value allows.
     Magnitudes magnitudes = verification.tolerance.magnitudes;
     magnitudes.summed_value = magnitudes.output = magnitudes.value;

@@ -3,10 +3,24 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/base/nearest.hpp"
 
 namespace flashsim {
+namespace {
+
+Error means_nothing(const std::string& what, const AlgorithmFacts& facts, const char* why,
+                    bool AlgorithmFacts::*needed) {
+  std::vector<std::string_view> others;
+  for (const AlgorithmFacts& each : kAlgorithms) {
+    if (each.*needed) others.push_back(each.name);
+  }
+  return {fmt::format("{} means nothing for {}, which {}", what, facts.name, why),
+          fmt::format("choose one of {}", fmt::join(others, ", "))};
+}
+
+}  // namespace
 
 Result<Fault> fault_named(std::string_view name) {
   std::vector<std::string> known;
@@ -38,15 +52,20 @@ std::string why_broken(const Switches& switches) {
 
 Outcome check_switches(const Switches& switches, Algorithm algorithm) {
   const AlgorithmFacts& facts = facts_of(algorithm);
-  if (facts.tiled) return std::nullopt;
-  std::string what;
-  if (!switches.rescale) what = "--no-rescale";
-  for (const FaultFacts& fault : kFaults) {
-    if (fault.fault == switches.fault && fault.tiled) what = fmt::format("--fault {}", fault.name);
+  if (!switches.rescale && !facts.rescales) {
+    return means_nothing("--no-rescale", facts, "rescales nothing", &AlgorithmFacts::rescales);
   }
-  if (what.empty()) return std::nullopt;
-  return Error{fmt::format("{} means nothing for {}, which has no online softmax", what, facts.name),
-               "choose a tiled algorithm: flash1 or flash2"};
+  for (const FaultFacts& fault : kFaults) {
+    if (fault.fault != switches.fault) continue;
+    const std::string what = fmt::format("--fault {}", fault.name);
+    if (fault.scope == FaultScope::online && !facts.online) {
+      return means_nothing(what, facts, "has no online softmax", &AlgorithmFacts::online);
+    }
+    if (fault.scope == FaultScope::tiled && !facts.tiled) {
+      return means_nothing(what, facts, "pads no tiles", &AlgorithmFacts::tiled);
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace flashsim

@@ -21,7 +21,8 @@ class Derivation {
         n_("Nkv", static_cast<double>(t.key_terms)),
         nq_("Nq", static_cast<double>(t.query_terms)),
         d_("d", static_cast<double>(t.head_dim)),
-        tiles_(t.key_tiles > 0 ? RealFormula("Tc", static_cast<double>(t.key_tiles)) : RealFormula(0)),
+        rescalings_(facts_of(t.algorithm).online ? RealFormula("Tc", static_cast<double>(t.rescalings))
+                                                 : RealFormula(static_cast<double>(t.rescalings))),
         ln_("ln Nkv", std::log(static_cast<double>(t.key_terms))),
         scale_("|scale|", t.scale),
         score_("A", t.magnitudes.score),
@@ -47,7 +48,7 @@ class Derivation {
   [[nodiscard]] RealFormula additions() const;
 
   Tolerance& t_;
-  RealFormula eps_, unit_, eta_, lambda_, n_, nq_, d_, tiles_, ln_, scale_, score_, value_;
+  RealFormula eps_, unit_, eta_, lambda_, n_, nq_, d_, rescalings_, ln_, scale_, score_, value_;
   RealFormula e_, g_, lse_;  // E, G and the bound on L, by name
 };
 
@@ -55,16 +56,15 @@ class Derivation {
 RealFormula Derivation::score_error() const {
   if (t_.scores_given) return 0;
   RealFormula error = eps_ * (d_ + 5) * score_ + d_ * scale_ * lambda_;
-  if (narrow() && t_.algorithm == Algorithm::standard) error = error + unit_ * score_ + half_eta();
-  if (narrow() && t_.algorithm == Algorithm::eager) {
-    error = error + F(2) * unit_ * score_ + half_eta() * (F(1) + scale_);
-  }
+  if (!narrow() || !facts_of(t_.algorithm).stores_scores) return error;
+  if (t_.algorithm != Algorithm::eager) return error + unit_ * score_ + half_eta();
+  error = error + F(2) * unit_ * score_ + half_eta() * (F(1) + scale_);
   return error;
 }
 
 /// Roundings of a sum over the keys: each addition, each rescaling, the exponential and what is constant.
 RealFormula Derivation::additions() const {
-  return n_ + RealFormula(t_.algorithm == Algorithm::flash1 ? 6 : 5) * tiles_ + 12;
+  return n_ + RealFormula(t_.algorithm == Algorithm::flash1 ? 6 : 5) * rescalings_ + 12;
 }
 
 void Derivation::forward() {
@@ -77,7 +77,7 @@ void Derivation::forward() {
   // flash1 takes O to HBM and back for every key tile.
   const RealFormula stored = unit_ * (t_.algorithm == Algorithm::flash1 ? value_ : of("O", m.output));
   if (narrow()) {
-    output = output + (t_.algorithm == Algorithm::flash1 ? tiles_ : F(1)) * (stored + half_eta());
+    output = output + (t_.algorithm == Algorithm::flash1 ? rescalings_ : F(1)) * (stored + half_eta());
   }
   t_.output = output + lambda_ * (F(4) * n_ + 4);
 
@@ -145,7 +145,9 @@ Tolerance numbers_of(Algorithm algorithm, const Problem& problem, Tiling tiling,
   t.key_terms = problem.kv_seq;
   t.query_terms = problem.seq * (problem.heads / problem.kv_heads);
   t.head_dim = problem.head_dim;
-  t.key_tiles = facts_of(algorithm).tiled ? (problem.kv_seq + tiling.key_rows - 1) / tiling.key_rows : 0;
+  const AlgorithmFacts& facts = facts_of(algorithm);
+  const std::int64_t key_tiles = (problem.kv_seq - 1) / tiling.key_rows + 1;
+  t.rescalings = facts.online ? key_tiles : facts.rescales ? 1 : 0;
   t.scale = std::fabs(problem.score_scale());
   t.magnitudes = magnitudes;
   return t;
@@ -166,7 +168,7 @@ bool Tolerance::dk_says_nothing() const { return as_large_as(dk, magnitudes.dk);
 bool Tolerance::dv_says_nothing() const { return as_large_as(dv, magnitudes.dv); }
 
 bool Tolerance::scores_may_overflow() const {
-  if (unit == 0 || scores_given || facts_of(algorithm).tiled) return false;
+  if (unit == 0 || scores_given || !facts_of(algorithm).stores_scores) return false;
   const double product = algorithm == Algorithm::eager ? magnitudes.score / scale : 0;
   return std::fmax(magnitudes.score, product) >= format_of(storage).largest;
 }

@@ -35,7 +35,8 @@ struct Tolerance {
   std::int64_t key_terms = 0;    ///< Nkv
   std::int64_t query_terms = 0;  ///< Nq = N · H/Hkv: the queries that a key's gradients are summed over
   std::int64_t head_dim = 0;     ///< d
-  std::int64_t key_tiles = 0;    ///< Tc; 0 for algorithms that rescale nothing
+  std::int64_t rescalings = 0;   ///< that a weight goes through: Tc of an online softmax, 1 where parts are
+                                 ///< combined, 0 for algorithms that rescale nothing
   double scale = 0;              ///< |scale|
   Magnitudes magnitudes;
 

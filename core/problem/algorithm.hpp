@@ -9,14 +9,17 @@
 
 namespace flashsim {
 
-enum class Algorithm { standard, eager, flash1, flash2 };
+enum class Algorithm { standard, eager, three_pass, three_pass_stored, flash1, flash2, memory_efficient };
 
 struct AlgorithmFacts {
   Algorithm algorithm;
-  std::string_view name;     ///< on the command line and in JSON
-  std::string_view title;    ///< on the terminal
-  std::string_view summary;  ///< one line for `list`
-  bool tiled;                ///< keeps S and P on the chip, so its tiles must fit there
+  std::string_view name;        ///< on the command line and in JSON
+  std::string_view title;       ///< on the terminal
+  std::string_view summary;     ///< one line for `list`
+  bool tiled;                   ///< works on tiles that stay on the chip, so they must fit there
+  bool online = tiled;          ///< online softmax: l and O are brought to a new maximum as key tiles come
+  bool rescales = online;       ///< what was summed under one maximum is brought to another
+  bool stores_scores = !tiled;  ///< S goes through HBM
 };
 
 inline constexpr std::array kAlgorithms{
@@ -24,10 +27,31 @@ inline constexpr std::array kAlgorithms{
                    "three kernels, scale and mask fused into them; S and P go through HBM", false},
     AlgorithmFacts{Algorithm::eager, "eager", "Eager attention",
                    "the framework spelling: product, scale, mask, softmax, product, each a pass", false},
+    AlgorithmFacts{
+        .algorithm = Algorithm::three_pass,
+        .name = "three-pass",
+        .title = "Three-pass attention",
+        .summary = "tiles without the online softmax: maximum, denominator, output, S anew each time",
+        .tiled = true,
+        .online = false},
+    AlgorithmFacts{.algorithm = Algorithm::three_pass_stored,
+                   .name = "three-pass-stored",
+                   .title = "Three-pass attention, S stored",
+                   .summary = "the same, but the first pass stores S for the other two",
+                   .tiled = true,
+                   .online = false,
+                   .stores_scores = true},
     AlgorithmFacts{Algorithm::flash1, "flash1", "FlashAttention",
                    "key/value tiles outside, query tiles inside; O, l and m go through HBM", true},
     AlgorithmFacts{Algorithm::flash2, "flash2", "FlashAttention-2",
                    "query tiles outside, key/value tiles inside; O stays on the chip until done", true},
+    AlgorithmFacts{
+        .algorithm = Algorithm::memory_efficient,
+        .name = "memory-efficient",
+        .title = "Memory-efficient attention",
+        .summary = "framework code, chunk by chunk: memory falls from N² to a chunk, traffic doesn't",
+        .tiled = false,
+        .rescales = true},
 };
 
 constexpr const AlgorithmFacts& facts_of(Algorithm algorithm) {

@@ -13,6 +13,7 @@ namespace {
 
 constexpr const char* kFolder = "machines";
 constexpr const char* kSchema = "flashsim.machine/1";
+constexpr std::int64_t kMostPartitions = 64;
 
 std::vector<std::string> read_names(JsonReader& reader, const std::string& key) {
   std::vector<std::string> names;
@@ -61,12 +62,22 @@ Result<Machine> read_machine(const NamedText& data) {
   machine.memory = Bytes(required(reader, "memory_bytes"));
   machine.memory_bandwidth = {static_cast<double>(required(reader, "memory_bytes_per_second"))};
   machine.l2 = Bytes(required(reader, "l2_bytes"));
+  machine.l2_partitions = reader.has("l2_partitions") ? required(reader, "l2_partitions") : 1;
+  if (machine.l2_partitions > kMostPartitions) {
+    reader.fail({fmt::format("{} must be at most {}, not {}", reader.path_of("l2_partitions"),
+                             kMostPartitions, machine.l2_partitions),
+                 ""});
+  }
+  if (const auto bandwidth = rate(reader, "l2_bytes_per_second")) machine.l2_bandwidth = {*bandwidth};
   machine.sms = required(reader, "sms");
   machine.shared_memory_per_sm = Bytes(required(reader, "shared_memory_per_sm_bytes"));
   machine.shared_memory_per_block = Bytes(required(reader, "shared_memory_per_block_bytes"));
   machine.registers_per_sm = Bytes(required(reader, "registers_per_sm_bytes"));
   machine.blocks_per_sm = required(reader, "blocks_per_sm");
   machine.clock_hz = static_cast<double>(required(reader, "clock_hz"));
+  machine.shared_memory_bytes_per_sm_per_clock = rate(reader, "shared_memory_bytes_per_sm_per_clock")
+                                                     .value_or(machine.shared_memory_bytes_per_sm_per_clock);
+  machine.launch_seconds = rate(reader, "launch_seconds").value_or(machine.launch_seconds);
   machine.exponentials_per_sm_per_clock = rate(reader, "exponentials_per_sm_per_clock");
   if (const nlohmann::json* rates = reader.object("flops_per_second")) {
     JsonReader inner(*rates, reader.path_of("flops_per_second"));
@@ -80,6 +91,7 @@ Result<Machine> read_machine(const NamedText& data) {
   }
   machine.rates = reader.text("rates").value_or("datasheet");
   machine.uncertain = read_names(reader, "uncertain");
+  machine.measured = read_names(reader, "measured");
   machine.notes = reader.text("notes").value_or("");
   machine.source = reader.text("source").value_or("");
   if (machine.shared_memory_per_block > machine.shared_memory_per_sm) {
@@ -92,6 +104,19 @@ Result<Machine> read_machine(const NamedText& data) {
 }
 
 }  // namespace
+
+std::optional<FlopsPerByte> Machine::balance(NumberType type) const {
+  std::optional<double> rate;
+  switch (type) {
+    case NumberType::fp8: rate = flops_per_second.fp8; break;
+    case NumberType::fp16: rate = flops_per_second.fp16; break;
+    case NumberType::bf16: rate = flops_per_second.bf16; break;
+    case NumberType::fp32: rate = flops_per_second.fp32; break;
+    case NumberType::fp64: rate = flops_per_second.fp64; break;
+  }
+  if (!rate) return std::nullopt;
+  return FlopsPerSecond{*rate} / memory_bandwidth;
+}
 
 Result<Machine> find_machine(const std::string& name_or_path) {
   const auto data = find_data("GPU", kFolder, name_or_path);

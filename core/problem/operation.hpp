@@ -17,17 +17,17 @@ enum class Operation {
   online_softmax,  ///< tile maximum, m′ = max(m, ·), P_ij = exp(S_ij − m′), row sums
   rescale,         ///< r = exp(m − m′): l ← r l + row sums, O_i ← r O_i
   accumulate,      ///< O_i ← O_i + P_ij V_j
-  finish,          ///< O_i ← O_i / l, and L = m + ln l where it is written
-  store,           ///< a tile goes from the chip to HBM
-  discard,         ///< a tile leaves the chip and nothing is written
+  finish,   ///< O_i ← O_i / l, and L = m + ln l where it is written; of `l`: L alone; of `O`: O alone
+  store,    ///< a tile goes from the chip to HBM
+  discard,  ///< a tile leaves the chip and nothing is written
   // Without the online softmax.
   row_maximum,  ///< m ← max(m, row maxima of S_ij)
-  denominator,  ///< l ← l + row sums of exp(S_ij − m)
+  denominator,  ///< l ← l + row sums of exp(S_ij − m); of `P`: P_ij = exp(S_ij − m) is kept
   dropout,      ///< P_dropped = Z ∘ P / (1 − rate); backward the same of the gradient
-  combine,      ///< what the parts of the keys left becomes O and L
+  combine,      ///< what a part of the keys left is brought to the common maximum and added to O_i and l
   // Backward.
   row_dot,               ///< D_i = Σ dO_i ∘ O_i over each row; where P is kept, Σ dP_i ∘ P_i
-  probabilities,         ///< P_ij = exp(S_ij − L_i)
+  probabilities,         ///< P_ij = exp(S_ij − L_i); forward, of `l`: P_ij = exp(S_ij − m) / l
   value_gradient,        ///< dV_j ← dV_j + P_ijᵀ dO_i
   probability_gradient,  ///< dP_ij = dO_i V_jᵀ
   score_gradient,        ///< dS_ij = P_ij ∘ (dP_ij − D_i)

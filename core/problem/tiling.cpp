@@ -58,6 +58,10 @@ Tiling paper_tiling(const Problem& problem, Bytes shared_memory) {
 
 Result<Tiling> resolve_tiling(Algorithm algorithm, const Problem& problem, TilingRequest request,
                               Bytes shared_memory, const std::string& limit_name) {
+  if (algorithm == Algorithm::memory_efficient) {
+    return Tiling{.query_rows = request.query_rows.value_or(std::min(kChunks.query_rows, problem.seq)),
+                  .key_rows = request.key_rows.value_or(std::min(kChunks.key_rows, problem.kv_seq))};
+  }
   Tiling tiling = algorithm == Algorithm::flash1 ? paper_tiling(problem, shared_memory) : Tiling{};
   tiling.query_rows = request.query_rows.value_or(tiling.query_rows);
   tiling.key_rows = request.key_rows.value_or(tiling.key_rows);

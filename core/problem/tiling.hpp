@@ -18,6 +18,12 @@ struct Tiling {
   std::int64_t key_rows = 128;    ///< Bc
 };
 
+/// The tiles that a matrix product works on where the tiles of an algorithm are chunks in HBM.
+inline constexpr Tiling kProductTiles{};
+
+/// The chunks of memory-efficient attention (arXiv 2112.05682), as its released code has them.
+inline constexpr Tiling kChunks{.query_rows = 1024, .key_rows = 4096};
+
 /// "128×64": query rows × key rows.
 std::string tiling_text(Tiling tiling);
 
@@ -37,7 +43,8 @@ struct TilingRequest {
 };
 
 /// The tiles of a run: those asked for, the rest by the paper's rule for flash1 and 128×128 for the
-/// others, with the chosen sizes halved, Bc then Br in turn, until they fit `shared_memory`.
+/// others, with the chosen sizes halved, Bc then Br in turn, until they fit `shared_memory`. Those of
+/// memory-efficient are chunks, 1024×4096 or as much of it as there is: they lie in HBM and fit nothing.
 /// `limit_name` is what errors call the limit. Errors, for the tiled algorithms alone: explicit tiles
 /// that don't fit (with what they need, what there is and a tile that fits), and a head dimension for
 /// which not even one row fits. The others tile their matrix products only, and take any tiles.

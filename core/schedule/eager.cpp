@@ -15,6 +15,7 @@ void walk_pointwise(const TileGrid& grid, Range part, Operation operation, Liste
   listener.kernel(name_of(operation), grid.query_tiles() * grid.key_tiles());
   for (std::int64_t i = part.begin; i < part.end; ++i) {
     for (std::int64_t j = 0; j < grid.key_tiles(); ++j) {
+      listener.block();
       listener.step(grid.move(load, Operand::S, i, j));
       listener.step(work(i, j));
       listener.step(grid.move(store, Operand::S, i, j));
@@ -31,6 +32,7 @@ void walk_dropout(const TileGrid& grid, Range part, Listener& listener) {
   listener.kernel("dropout", grid.query_tiles() * grid.key_tiles());
   for (std::int64_t i = part.begin; i < part.end; ++i) {
     for (std::int64_t j = 0; j < grid.key_tiles(); ++j) {
+      listener.block();
       listener.step(grid.move(load, Operand::P, i, j));
       listener.step(grid.move(dropout, Operand::P, i, j));
       listener.step(grid.move(store, Operand::P_dropped, i, j));

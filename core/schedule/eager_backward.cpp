@@ -17,6 +17,7 @@ void walk_pass(const TileGrid& grid, std::string_view kernel, Operation operatio
   listener.kernel(kernel, grid.query_tiles() * grid.key_tiles());
   for (std::int64_t i = 0; i < grid.query_tiles(); ++i) {
     for (std::int64_t j = 0; j < grid.key_tiles(); ++j) {
+      listener.block();
       listener.step(grid.move(load, gradient, i, j));
       if (beside != gradient) listener.step(grid.move(load, beside, i, j));
       listener.step(grid.move(operation, gradient, i, j));

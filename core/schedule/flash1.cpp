@@ -11,6 +11,7 @@ void walk_flash1(const Problem& problem, const Method& method, Range part, Liste
   constexpr std::array kState{Operand::O, Operand::l, Operand::m};
   for (const Operand state : kState) listener.allocate(state, whole_size(state, grid.problem()));
   listener.kernel("attention", 1);
+  listener.block();
   for (std::int64_t i = part.begin; i < part.end; ++i) {
     for (const Operand state : kState) listener.step(grid.on_rows(initialise, i, state));
   }

@@ -14,6 +14,7 @@ void walk_flash1_backward(const Problem& problem, const Method& method, Listener
     listener.allocate(result, whole_size(result, problem));
   }
   listener.kernel("gradients", 1);
+  listener.block();
   for (std::int64_t i = 0; i < grid.query_tiles(); ++i)
     listener.step(grid.on_rows(initialise, i, Operand::dQ));
   for (std::int64_t j = 0; j < grid.key_tiles(); ++j) {

@@ -12,6 +12,7 @@ void walk_flash2(const Problem& problem, const Method& method, Range part, Liste
   listener.allocate(Operand::L, whole_size(Operand::L, grid.problem()));
   listener.kernel("attention", grid.query_tiles());
   for (std::int64_t i = part.begin; i < part.end; ++i) {
+    listener.block();
     listener.step(grid.on_rows(load, i, Operand::Q));
     listener.step(grid.on_rows(reset, i));
     const std::int64_t visited = grid.visited_key_tiles(i);

@@ -26,6 +26,7 @@ void walk_deltas(const TileGrid& grid, std::optional<Operand> sum, Range part, L
   if (sum) listener.allocate(*sum, whole_size(*sum, grid.problem()));
   listener.kernel("deltas", grid.query_tiles());
   for (std::int64_t i = part.begin; i < part.end; ++i) {
+    listener.block();
     if (sum) listener.step(grid.on_rows(initialise, i, *sum));
     listener.step(grid.on_rows(load, i, Operand::O));
     listener.step(grid.on_rows(load, i, Operand::dO));
@@ -51,6 +52,7 @@ void walk_gradients(const TileGrid& grid, std::optional<Operand> sum, Range part
   listener.allocate(Operand::dV, whole_size(Operand::dV, grid.problem()));
   listener.kernel(sum ? "gradients" : "key_value_gradients", grid.key_tiles());
   for (std::int64_t j = part.begin; j < part.end; ++j) {
+    listener.block();
     const std::int64_t first = grid.first_visitor(j);
     if (first < grid.query_tiles()) {
       listener.step(grid.on_keys(load, j, Operand::K));
@@ -80,6 +82,7 @@ void walk_query_gradient(const TileGrid& grid, Listener& listener) {
   listener.allocate(Operand::dQ, whole_size(Operand::dQ, grid.problem()));
   listener.kernel("query_gradient", grid.query_tiles());
   for (std::int64_t i = 0; i < grid.query_tiles(); ++i) {
+    listener.block();
     for (const Operand operand : {Operand::Q, Operand::dO, Operand::L, Operand::D}) {
       listener.step(grid.on_rows(load, i, operand));
     }
@@ -101,6 +104,7 @@ void walk_conversion(const TileGrid& grid, Range part, Listener& listener) {
   listener.allocate(Operand::dQ, whole_size(Operand::dQ, grid.problem()));
   listener.kernel("conversion", grid.query_tiles());
   for (std::int64_t i = part.begin; i < part.end; ++i) {
+    listener.block();
     listener.step(grid.on_rows(load, i, Operand::dQ_sum));
     listener.step(grid.on_rows(store, i, Operand::dQ));
   }

@@ -15,6 +15,7 @@ inline void walk_key_side(const TileGrid& grid, Operation product, Operand weigh
   listener.allocate(result, whole_size(result, grid.problem()));
   listener.kernel(name_of(product), grid.key_tiles());
   for (std::int64_t j = 0; j < grid.key_tiles(); ++j) {
+    listener.block();
     listener.step(grid.on_keys(reset, j, result));
     for (std::int64_t i = 0; i < grid.query_tiles(); ++i) {
       listener.step(grid.move(load, weights, i, j));
@@ -32,6 +33,7 @@ inline void walk_probability_gradient(const TileGrid& grid, Listener& listener) 
   listener.kernel("probability_gradient", grid.query_tiles() * grid.key_tiles());
   for (std::int64_t i = 0; i < grid.query_tiles(); ++i) {
     for (std::int64_t j = 0; j < grid.key_tiles(); ++j) {
+      listener.block();
       listener.step(grid.move(load, Operand::dO, i, j, j > 0));
       listener.step(grid.move(load, Operand::V, i, j, i > 0));
       listener.step(grid.at(probability_gradient, i, j));
@@ -45,6 +47,7 @@ inline void walk_score_gradient(const TileGrid& grid, Listener& listener) {
   using enum Operation;
   listener.kernel("score_gradient", grid.query_tiles());
   for (std::int64_t i = 0; i < grid.query_tiles(); ++i) {
+    listener.block();
     for (std::int64_t j = 0; j < grid.key_tiles(); ++j) {
       listener.step(grid.move(load, Operand::P, i, j));
       listener.step(grid.move(load, Operand::dP, i, j));
@@ -63,6 +66,7 @@ inline void walk_query_gradient(const TileGrid& grid, Listener& listener) {
   listener.allocate(Operand::dQ, whole_size(Operand::dQ, grid.problem()));
   listener.kernel("query_gradient", grid.query_tiles());
   for (std::int64_t i = 0; i < grid.query_tiles(); ++i) {
+    listener.block();
     listener.step(grid.on_rows(reset, i, Operand::dQ));
     for (std::int64_t j = 0; j < grid.key_tiles(); ++j) {
       listener.step(grid.move(load, Operand::dS, i, j));

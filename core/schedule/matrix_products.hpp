@@ -13,6 +13,7 @@ inline void walk_scores_product(const TileGrid& grid, Range part, Listener& list
   listener.kernel("scores", grid.query_tiles() * grid.key_tiles());
   for (std::int64_t i = part.begin; i < part.end; ++i) {
     for (std::int64_t j = 0; j < grid.key_tiles(); ++j) {
+      listener.block();
       listener.step(grid.move(load, Operand::Q, i, j, j > 0));
       listener.step(grid.move(load, Operand::K, i, j, i > 0));
       listener.step(grid.at(scores, i, j));
@@ -26,6 +27,7 @@ inline void walk_row_softmax(const TileGrid& grid, Range part, bool masked, List
   using enum Operation;
   listener.kernel("softmax", grid.query_tiles());
   for (std::int64_t i = part.begin; i < part.end; ++i) {
+    listener.block();
     for (std::int64_t j = 0; j < grid.key_tiles(); ++j) {
       listener.step(grid.move(load, Operand::S, i, j));
       if (masked) listener.step(grid.mask(i, j));
@@ -43,6 +45,7 @@ inline void walk_output_product(const TileGrid& grid, Range part, Listener& list
   using enum Operation;
   listener.kernel("output", grid.query_tiles());
   for (std::int64_t i = part.begin; i < part.end; ++i) {
+    listener.block();
     listener.step(grid.on_rows(reset, i));
     for (std::int64_t j = 0; j < grid.key_tiles(); ++j) {
       listener.step(grid.move(load, weights, i, j));

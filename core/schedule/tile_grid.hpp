@@ -58,7 +58,7 @@ class TileGrid {
   [[nodiscard]] Step at(Operation operation, std::int64_t i, std::int64_t j) const {
     return {.operation = operation, .query_tile = i, .key_tile = j, .rows = rows(i), .keys = keys(j)};
   }
-  /// The move of `operand` at pair (i, j).
+  /// The move of `operand` at pair (i, j), or a step of `operation` that the operand says more about.
   [[nodiscard]] Step move(Operation operation, Operand operand, std::int64_t i, std::int64_t j,
                           bool again = false) const {
     Step step = at(operation, i, j);

@@ -12,6 +12,7 @@ class StepsAlone : public Listener {
  public:
   explicit StepsAlone(Listener& next) : next_(next) {}
   void step(const Step& step) override { next_.step(step); }
+  void block() override { next_.block(); }
 
  private:
   Listener& next_;
@@ -21,8 +22,11 @@ void walk_forward(const Problem& problem, const Method& method, Range part, List
   switch (method.algorithm) {
     case Algorithm::standard: return walk_standard(problem, method, part, listener);
     case Algorithm::eager: return walk_eager(problem, method, part, listener);
+    case Algorithm::three_pass:
+    case Algorithm::three_pass_stored: return walk_three_pass(problem, method, part, listener);
     case Algorithm::flash1: return walk_flash1(problem, method, part, listener);
     case Algorithm::flash2: return walk_flash2(problem, method, part, listener);
+    case Algorithm::memory_efficient: return walk_memory_efficient(problem, method, part, listener);
   }
 }
 
@@ -39,6 +43,10 @@ void walk_part(const Problem& problem, const Method& method, Range query_tiles, 
   if (query_tiles.begin == 0) return walk_forward(problem, method, query_tiles, listener);
   StepsAlone steps(listener);
   walk_forward(problem, method, query_tiles, steps);
+}
+
+void walk_blocks(const Problem& problem, const Method& method, Range query_tiles, Listener& listener) {
+  walk_forward(problem, method, query_tiles, listener);
 }
 
 void walk_backward_part(BackwardKernel kernel, const Problem& problem, Tiling tiling, Range tiles,

@@ -16,10 +16,18 @@ class Listener {
   virtual ~Listener() = default;
   /// One operation on one tile.
   virtual void step(const Step& step) = 0;
+  /// The next thread block of the kernel starts: the steps up to the one after it are its own.
+  virtual void block() {}
   /// A kernel starts, with so many thread blocks for this head.
   virtual void kernel(std::string_view name, std::int64_t blocks) {
     (void)name;
     (void)blocks;
+  }
+  /// A kernel is launched so many times, with so many thread blocks for this head in all of them together.
+  /// Told before the first.
+  virtual void launches(std::string_view name, std::int64_t launches, std::int64_t blocks) {
+    (void)launches;
+    kernel(name, blocks);
   }
   /// Memory of `size`, over all heads, is taken, or given back.
   virtual void allocate(Operand operand, Bytes size) {
@@ -51,6 +59,10 @@ inline void walk_part(Algorithm algorithm, const Problem& problem, Tiling tiling
   walk_part(problem, Method{.algorithm = algorithm, .tiling = tiling}, query_tiles, listener);
 }
 
+/// The same part with all its kernels told, whichever tile it begins with: the blocks that work on these
+/// tiles.
+void walk_blocks(const Problem& problem, const Method& method, Range query_tiles, Listener& listener);
+
 /// `algorithm` has a backward walk.
 constexpr bool has_backward(Algorithm algorithm) {
   return algorithm == Algorithm::standard || algorithm == Algorithm::eager ||
@@ -76,8 +88,10 @@ void walk_backward_part(BackwardKernel kernel, const Problem& problem, Tiling ti
 // One file each; the walks above call the one that is named.
 void walk_standard(const Problem& problem, const Method& method, Range part, Listener& listener);
 void walk_eager(const Problem& problem, const Method& method, Range part, Listener& listener);
+void walk_three_pass(const Problem& problem, const Method& method, Range part, Listener& listener);
 void walk_flash1(const Problem& problem, const Method& method, Range part, Listener& listener);
 void walk_flash2(const Problem& problem, const Method& method, Range part, Listener& listener);
+void walk_memory_efficient(const Problem& problem, const Method& method, Range part, Listener& listener);
 void walk_standard_backward(const Problem& problem, const Method& method, Listener& listener);
 void walk_eager_backward(const Problem& problem, const Method& method, Listener& listener);
 void walk_flash1_backward(const Problem& problem, const Method& method, Listener& listener);

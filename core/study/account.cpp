@@ -22,6 +22,9 @@ class Watched : public Listener {
     next_.step(step);
   }
   void kernel(std::string_view name, std::int64_t blocks) override { next_.kernel(name, blocks); }
+  void launches(std::string_view name, std::int64_t launches, std::int64_t blocks) override {
+    next_.launches(name, launches, blocks);
+  }
   void allocate(Operand operand, Bytes size) override { next_.allocate(operand, size); }
   void release(Operand operand, Bytes size) override { next_.release(operand, size); }
 
@@ -85,19 +88,7 @@ Error leaves_64_bits(Algorithm algorithm, const Problem& problem) {
           "make the problem smaller (--seq, --kv-seq, --batch, --heads, --head-dim) or choose other tiles"};
 }
 
-std::optional<FlopsPerByte> AccountReport::balance() const {
-  const Machine::Rates& rates = machine.flops_per_second;
-  std::optional<double> rate;
-  switch (problem.storage) {
-    case NumberType::fp8: rate = rates.fp8; break;
-    case NumberType::fp16: rate = rates.fp16; break;
-    case NumberType::bf16: rate = rates.bf16; break;
-    case NumberType::fp32: rate = rates.fp32; break;
-    case NumberType::fp64: rate = rates.fp64; break;
-  }
-  if (!rate) return std::nullopt;
-  return FlopsPerSecond{*rate} / machine.memory_bandwidth;
-}
+std::optional<FlopsPerByte> AccountReport::balance() const { return machine.balance(problem.storage); }
 
 std::optional<bool> AccountReport::predicted_equals_counted() const {
   if (!counted) return std::nullopt;
@@ -123,7 +114,7 @@ Result<AccountReport> make_account(const AccountRequest& request, const Progress
   report.method.deterministic = request.deterministic.value_or(false);
 
   report.gpu = request.gpu.value_or("a100");
-  auto machine = find_machine(report.gpu);
+  auto machine = sources.machine(report.gpu);
   if (!machine) return machine.error();
   report.machine = std::move(machine).value();
   report.shared_memory = request.shared_memory.value_or(report.machine.shared_memory_per_block);
@@ -156,7 +147,8 @@ Result<AccountReport> make_account(const AccountRequest& request, const Progress
         occupancy_of(kernel, std::move(footprint), report.machine, report.shared_memory));
   }
 
-  if (request.count_always || report.tally().steps <= Count(kStepsCountedAlways)) {
+  const bool short_walk = report.tally().steps <= Count(kStepsCountedAlways);
+  if (!request.count_never && (request.count_always || short_walk)) {
     Ledger ledger(report.problem);
     if (progress) {
       Watched watched(ledger, report.tally().steps.value(), progress);
@@ -166,6 +158,17 @@ Result<AccountReport> make_account(const AccountRequest& request, const Progress
     }
     report.counted = ledger.times(walks_of(report.problem, report.method));
     report.discrepancies = discrepancies(report.tally(), *report.counted);
+  }
+
+  report.habits = {.launch_order = request.launch_order.value_or(LaunchOrder::rows),
+                   .key_order = request.key_order.value_or(KeyOrder::forward),
+                   .overlap = request.overlap.value_or(Overlap::overlapped),
+                   .blocks_per_sm = request.blocks_per_sm};
+  if (request.machine.value_or(false)) {
+    auto simulation = simulate(report.problem, report.method, report.machine, report.habits, report.kernels,
+                               report.tally(), Flops(report.flops.paper.value()), progress);
+    if (!simulation) return simulation.error();
+    report.simulation = std::move(simulation).value();
   }
 
   report.standard = standard_beside(report.problem, report.method.pass, sources);

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/account/block_simulation.hpp"
 #include "core/account/check.hpp"
 #include "core/account/inputs.hpp"
 #include "core/account/occupancy.hpp"
@@ -26,7 +27,8 @@ namespace flashsim {
 /// Walks up to so many steps are counted on every run.
 inline constexpr std::int64_t kStepsCountedAlways = 1'000'000;
 
-/// Where the figures come from. Tests put a wrong one in its place and see it reported.
+/// Where the figures come from. Tests put a wrong one in its place and see it reported; who makes many
+/// accounts leaves out explanations and keeps machines.
 struct AccountSources {
   std::function<Prediction(const Problem&, const Method&)> predict =
       [](const Problem& problem, const Method& method) { return flashsim::predict(problem, method); };
@@ -34,6 +36,7 @@ struct AccountSources {
       [](const Problem& problem, const Method& method, Listener& listener) {
         flashsim::walk(problem, method, listener);
       };
+  std::function<Result<Machine>(const std::string&)> machine = find_machine;
 };
 
 /// Told now and then how much of a long walk is done, from 0 to 1.
@@ -59,6 +62,8 @@ struct AccountReport {
 
   ProblemFlops flops;
   std::vector<Occupancy> kernels;
+  Habits habits;
+  std::optional<Simulation> simulation;    ///< where --machine asks for it
   std::optional<StandardBeside> standard;  ///< absent where its counts leave 64 bits
   std::vector<Alive> saved_for_backward;  ///< what forward keeps; empty where the account is of forward alone
 

@@ -78,6 +78,7 @@ ordered_json on_chip_json(const AccountReport& r) {
 ordered_json kernel_json(const Occupancy& kernel) {
   return {{"kernel", kernel.kernel},
           {"blocks", kernel.blocks.value()},
+          {"launches", kernel.launches.value()},
           {"blocks_per_sm", kernel.blocks_per_sm},
           {"waves", kernel.waves},
           {"sm_share", kernel.sm_share}};
@@ -88,6 +89,61 @@ ordered_json launch_json(const AccountReport& r) {
   launch["kernels"] = ordered_json::array();
   for (const Occupancy& kernel : r.kernels) launch["kernels"].push_back(kernel_json(kernel));
   return launch;
+}
+
+ordered_json kernel_time_json(const SimulatedKernel& kernel, bool timed) {
+  ordered_json entry{{"kernel", kernel.name}, {"blocks_per_sm", kernel.blocks_per_sm}};
+  entry["hbm_read_bytes"] = kernel.hbm.read.value();
+  entry["hbm_write_bytes"] = kernel.hbm.written.value();
+  if (timed) {
+    entry["seconds"] = kernel.total.value;
+    entry["blocks_seconds"] = kernel.blocks.value;
+    entry["busy_share"] = kernel.busy_share;
+    entry["bound"] = kernel.bound;
+  }
+  return entry;
+}
+
+/// What --machine adds.
+void add_simulation(const AccountReport& r, ordered_json& result) {
+  if (!r.simulation) return;
+  const AfterL2& after = r.simulation->after_l2;
+  result["hbm_after_l2"] = {{"read_bytes", after.hbm.read.value()},
+                            {"write_bytes", after.hbm.written.value()},
+                            {"waiting_bytes", after.waiting.value()},
+                            {"hit_rate", after.hit_rate()},
+                            {"compulsory_read_bytes", after.compulsory_read.value()},
+                            {"uncached_read_bytes", after.uncached_read.value()}};
+  const auto& time = r.simulation->time;
+  if (!time) {
+    result["time"] = nullptr;
+    return;
+  }
+  ordered_json resources = ordered_json::array();
+  for (const ResourceTime& each : time->resources) {
+    resources.push_back({{"resource", each.resource}, {"seconds", each.time.value}});
+  }
+  ordered_json kernels = ordered_json::array();
+  for (const SimulatedKernel& kernel : r.simulation->kernels)
+    kernels.push_back(kernel_time_json(kernel, true));
+  result["time"] = {{"seconds", time->total.value},
+                    {"bound", time->bound},
+                    {"flops_per_second", time->rate.value},
+                    {"share_of_peak", time->share_of_peak},
+                    {"rates", r.machine.rates},
+                    {"resources", std::move(resources)},
+                    {"kernels", std::move(kernels)}};
+}
+
+/// The keys of `input` that --machine needs.
+void add_habits(const AccountReport& r, ordered_json& input) {
+  if (!r.simulation) return;
+  input["machine"] = true;
+  input["launch_order"] = name_of(r.habits.launch_order);
+  input["key_order"] = name_of(r.habits.key_order);
+  input["overlap"] = name_of(r.habits.overlap);
+  input["blocks_per_sm"] =
+      r.habits.blocks_per_sm ? ordered_json(*r.habits.blocks_per_sm) : ordered_json(nullptr);
 }
 
 ordered_json standard_json(const AccountReport& r) {
@@ -136,22 +192,26 @@ ordered_json result_json(const AccountReport& r, bool explain) {
   result["launch"] = launch_json(r);
   result["score_matrix"] = {{"entries_per_head", score_matrix_entries(p).value()},
                             {"bytes_per_head", score_matrix_bytes(p).value()}};
+  add_simulation(r, result);
   result["standard"] = standard_json(r);
   result["steps_per_head"] = tally.steps.value();
   result["predicted_equals_counted"] = check_json(r);
   result["discrepancies"] = discrepancies_json(r.discrepancies);
-  if (explain) {
-    result["explanations"] = ordered_json::array();
-    for (const ExplainedFigure& e : explanations_of(r)) {
-      ordered_json entry{{"figure", e.figure}, {"formula", e.symbols}, {"numbers", e.numbers}};
-      std::visit([&](auto value) { entry["value"] = value; }, e.value);
-      result["explanations"].push_back(std::move(entry));
-    }
-  }
+  if (explain) result["explanations"] = explanations_json(explanations_of(r));
   return result;
 }
 
 }  // namespace
+
+ordered_json explanations_json(const std::vector<ExplainedFigure>& figures) {
+  ordered_json list = ordered_json::array();
+  for (const ExplainedFigure& e : figures) {
+    ordered_json entry{{"figure", e.figure}, {"formula", e.symbols}, {"numbers", e.numbers}};
+    std::visit([&](auto value) { entry["value"] = value; }, e.value);
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
 
 ordered_json account_json(const AccountReport& r, bool explain) {
   ordered_json input{{"algorithm", facts_of(r.method.algorithm).name}};
@@ -162,6 +222,7 @@ ordered_json account_json(const AccountReport& r, bool explain) {
   input["tile_k"] = r.method.tiling.key_rows;
   input["sram_bytes"] = r.shared_memory.value();
   input["gpu"] = r.gpu;
+  add_habits(r, input);
   return {{"schema", "flashsim.account/1"}, {"input", std::move(input)}, {"result", result_json(r, explain)}};
 }
 
@@ -176,6 +237,7 @@ ordered_json compare_json(const CompareReport& report, bool explain) {
   input["tile_k"] = report.tiles.key_rows ? ordered_json(*report.tiles.key_rows) : ordered_json(nullptr);
   input["sram_bytes"] = first.shared_memory.value();
   input["gpu"] = first.gpu;
+  add_habits(first, input);
   ordered_json left_out = ordered_json::array();
   for (const Algorithm algorithm : report.left_out) left_out.push_back(facts_of(algorithm).name);
   ordered_json algorithms = ordered_json::array();

@@ -111,9 +111,10 @@ Result<ReplayReport> repeat_replay(std::string_view text, const std::string& sou
     if (!algorithm) {
       reader.fail({fmt::format("{}: {}", reader.path_of("algorithm"), algorithm.error().message),
                    algorithm.error().hint});
-    } else if (!facts_of(*algorithm).tiled) {
-      reader.fail(
-          {fmt::format("{} must be a tiled algorithm, not \"{}\"", reader.path_of("algorithm"), *name), ""});
+    } else if (!facts_of(*algorithm).online) {
+      reader.fail({fmt::format("{} must be a tiled algorithm with an online softmax, not \"{}\"",
+                               reader.path_of("algorithm"), *name),
+                   ""});
     } else {
       request.algorithm = *algorithm;
     }

@@ -75,7 +75,13 @@ AccountRequest laid_over(AccountRequest over, const AccountRequest& given) {
   fill(over.tiles.key_rows, under.tiles.key_rows);
   fill(over.shared_memory, under.shared_memory);
   fill(over.gpu, under.gpu);
+  fill(over.machine, under.machine);
+  fill(over.launch_order, under.launch_order);
+  fill(over.key_order, under.key_order);
+  fill(over.overlap, under.overlap);
+  fill(over.blocks_per_sm, under.blocks_per_sm);
   over.count_always = over.count_always || under.count_always;
+  over.count_never = over.count_never || under.count_never;
   return over;
 }
 
@@ -94,6 +100,17 @@ Result<Problem> resolve_problem(const AccountRequest& request) {
   return problem;
 }
 
+std::optional<Bytes> read_shared_memory(JsonReader& reader) {
+  const auto bytes = reader.integer("sram_bytes");
+  if (!bytes) return std::nullopt;
+  if (*bytes < 1) {
+    reader.fail({fmt::format("{} must be at least 1, not {}", reader.path_of("sram_bytes"), *bytes), ""});
+  } else if (Bytes(*bytes).overflowed()) {
+    reader.fail({fmt::format("{} is too large: {}", reader.path_of("sram_bytes"), *bytes), ""});
+  }
+  return Bytes(*bytes);
+}
+
 AccountRequest read_request_keys(JsonReader& reader) {
   AccountRequest request;
   request.algorithm = reader.named<Algorithm>("algorithm", algorithm_named);
@@ -110,15 +127,13 @@ AccountRequest read_request_keys(JsonReader& reader) {
   request.passes = read_passes(reader);
   request.tiles.query_rows = reader.dimension("tile_q");
   request.tiles.key_rows = reader.dimension("tile_k");
-  if (const auto bytes = reader.integer("sram_bytes")) {
-    if (*bytes < 1) {
-      reader.fail({fmt::format("{} must be at least 1, not {}", reader.path_of("sram_bytes"), *bytes), ""});
-    } else if (Bytes(*bytes).overflowed()) {
-      reader.fail({fmt::format("{} is too large: {}", reader.path_of("sram_bytes"), *bytes), ""});
-    }
-    request.shared_memory = Bytes(*bytes);
-  }
+  request.shared_memory = read_shared_memory(reader);
   request.gpu = reader.text("gpu");
+  request.machine = reader.flag("machine");
+  request.launch_order = reader.named<LaunchOrder>("launch_order", launch_order_named);
+  request.key_order = reader.named<KeyOrder>("key_order", key_order_named);
+  request.overlap = reader.named<Overlap>("overlap", overlap_named);
+  request.blocks_per_sm = reader.dimension("blocks_per_sm");
   return request;
 }
 

@@ -11,6 +11,7 @@
 #include "core/base/result.hpp"
 #include "core/base/units.hpp"
 #include "core/problem/algorithm.hpp"
+#include "core/problem/habits.hpp"
 #include "core/problem/method.hpp"
 #include "core/problem/problem.hpp"
 #include "core/problem/tiling.hpp"
@@ -32,7 +33,13 @@ struct AccountRequest {
   TilingRequest tiles;
   std::optional<Bytes> shared_memory;
   std::optional<std::string> gpu;
-  bool count_always = false;  ///< count walks of any length
+  bool count_always = false;    ///< count walks of any length
+  bool count_never = false;     ///< count no walk: the closed forms alone
+  std::optional<bool> machine;  ///< HBM traffic after L2, and time
+  std::optional<LaunchOrder> launch_order;
+  std::optional<KeyOrder> key_order;
+  std::optional<Overlap> overlap;
+  std::optional<std::int64_t> blocks_per_sm;
 };
 
 /// `over`, and `under` where `over` is silent. A result's input states what was resolved as well as what was
@@ -44,6 +51,9 @@ AccountRequest laid_over(AccountRequest over, const AccountRequest& given);
 /// The problem that is asked for. Key/value heads and length default to the query's. Errors: as
 /// Problem::validate.
 Result<Problem> resolve_problem(const AccountRequest& request);
+
+/// Reads "sram_bytes", the shared memory of a block; errors stay with the reader.
+std::optional<Bytes> read_shared_memory(JsonReader& reader);
 
 /// Reads the keys of a request off an object that may hold others besides; errors stay with the reader.
 AccountRequest read_request_keys(JsonReader& reader);

@@ -23,16 +23,32 @@ Count tensor_elements(const RunPlan& plan) {
   return elements;
 }
 
+/// What a thread of memory-efficient keeps: a chunk of S and the parts of a query chunk as if in HBM, and the
+/// tiles that its kernels work on.
+Count chunk_elements(const RunPlan& plan) {
+  const Problem& p = plan.problem;
+  const Count rows = std::min(plan.tiling.query_rows, p.seq);
+  const Count keys = std::min(plan.tiling.key_rows, p.kv_seq);
+  const Count key_chunks = (p.kv_seq - 1) / plan.tiling.key_rows + 1;
+  const Count tile_rows = std::min(rows, Count(kProductTiles.query_rows));
+  const Count tile_keys = std::min(keys, Count(kProductTiles.key_rows));
+  return rows * keys + key_chunks * rows * (Count(p.head_dim) + 2) + tile_rows * keys +
+         (Count(3) * tile_rows + Count(2) * tile_keys) * p.head_dim;
+}
+
 /// What a thread keeps: its tiles of S, P, dP and dS, of Q, O, dO and dQ, of K, V, dK and dV.
 Count thread_elements(const RunPlan& plan) {
+  if (plan.algorithm == Algorithm::memory_efficient) return chunk_elements(plan);
   const Problem& p = plan.problem;
   const bool pads = plan.switches.fault == Fault::unmasked_padding;
   const Count rows = std::min(plan.tiling.query_rows, p.seq);
   const Count keys = pads ? plan.tiling.key_rows : std::min(plan.tiling.key_rows, p.kv_seq);
   const Count score_keys = facts_of(plan.algorithm).tiled ? keys : Count(p.kv_seq);
   const Count passes = plan.backward ? 2 : 1;
-  return passes *
-         (Count(2) * rows * score_keys + Count(2) * rows * p.head_dim + Count(2) * keys * p.head_dim);
+  // S of one query tile, whole, where it is stored between passes.
+  const Count kept = plan.algorithm == Algorithm::three_pass_stored ? rows * p.kv_seq : Count(0);
+  return kept + passes * (Count(2) * rows * score_keys + Count(2) * rows * p.head_dim +
+                          Count(2) * keys * p.head_dim);
 }
 
 /// Whole matrices, which the backward pass of the untiled algorithms keeps for each head that is worked on.

@@ -94,6 +94,7 @@ TEST_CASE("every number that a tally holds is one of its figures") {
   CHECK(seen([](Tally& t) { t.work.exponentials += 1; }));
   CHECK(seen([](Tally& t) { t.peak_allocated += Bytes(1); }));
   CHECK(seen([](Tally& t) { t.kernels.front().blocks += 1; }));
+  CHECK(seen([](Tally& t) { t.kernels.front().launches += 1; }));
   CHECK(seen([](Tally& t) { t.steps += 1; }));
 }
 
@@ -120,8 +121,31 @@ TEST_CASE("the figures of a tally have names of their own, and its totals are th
 TEST_CASE("one figure that leaves 64 bits makes the tally overflowed") {
   Tally tally = tally_of(Algorithm::eager);
   CHECK_FALSE(tally.overflowed());
-  tally.sram_of(Operation::scale).read = Bytes(Count::overflow());
-  CHECK(tally.overflowed());
+  const auto leaves = [](auto spoil) {
+    Tally spoilt;
+    spoilt.kernels.push_back({"attention", 1});
+    spoil(spoilt);
+    return spoilt.overflowed();
+  };
+  static constexpr Count kLeft = Count::overflow();
+  CHECK(leaves([](Tally& t) { t.hbm_of(Operand::Q).read = Bytes(kLeft); }));
+  CHECK(leaves([](Tally& t) { t.initial_of(Operand::m).written = Bytes(kLeft); }));
+  CHECK(leaves([](Tally& t) { t.sm_of(Operand::K).read = Bytes(kLeft); }));
+  CHECK(leaves([](Tally& t) { t.sram_of(Operation::scale).read = Bytes(kLeft); }));
+  CHECK(leaves([](Tally& t) { t.work.products = Flops(kLeft); }));
+  CHECK(leaves([](Tally& t) { t.work.scale = Flops(kLeft); }));
+  CHECK(leaves([](Tally& t) { t.work.mask = Flops(kLeft); }));
+  CHECK(leaves([](Tally& t) { t.work.softmax = Flops(kLeft); }));
+  CHECK(leaves([](Tally& t) { t.work.rescale = Flops(kLeft); }));
+  CHECK(leaves([](Tally& t) { t.work.normalise = Flops(kLeft); }));
+  CHECK(leaves([](Tally& t) { t.work.exponentials = kLeft; }));
+  CHECK(leaves([](Tally& t) { t.peak_allocated = Bytes(kLeft); }));
+  CHECK(leaves([](Tally& t) { t.kernels[0].blocks = kLeft; }));
+  CHECK(leaves([](Tally& t) { t.steps = kLeft; }));
+  // No line leaves, and their sum does.
+  const Bytes most(std::int64_t{1} << 62);
+  CHECK(leaves([&](Tally& t) { t.hbm_of(Operand::Q).read = t.hbm_of(Operand::K).read = most; }));
+  CHECK(leaves([&](Tally& t) { t.sm_of(Operand::Q).read = t.sm_of(Operand::K).read = most; }));
 }
 
 }  // namespace

@@ -34,9 +34,10 @@ Occupancy occupancy(std::int64_t blocks, std::int64_t shared, std::int64_t regis
 
 using Sizes = std::map<std::string, std::int64_t>;
 
-TEST_CASE("a flash block keeps Q, K and V in shared memory and the rest in registers") {
+TEST_CASE("a block of the tiled algorithms keeps Q, K and V in shared memory and the rest in registers") {
   const Problem p{.head_dim = 5, .storage = NumberType::fp16};
-  for (const Algorithm algorithm : {Algorithm::flash1, Algorithm::flash2}) {
+  for (const Algorithm algorithm :
+       {Algorithm::flash1, Algorithm::flash2, Algorithm::three_pass, Algorithm::three_pass_stored}) {
     const Footprint f = footprint_of(algorithm, "attention", p, {7, 3});
     CHECK(sizes(f.shared_memory) == Sizes{{"Q_i", 7 * 5 * 2}, {"K_j", 3 * 5 * 2}, {"V_j", 3 * 5 * 2}});
     CHECK(sizes(f.registers) ==
@@ -118,6 +119,27 @@ TEST_CASE("each product of standard's gradients keeps its operands and its sum")
       CHECK(of(kernel).shared_total() + of(kernel).register_total() == Bytes());
     }
   }
+}
+
+TEST_CASE("a block of memory-efficient keeps the operands of a tile inside its chunk") {
+  const Problem p{.head_dim = 5, .storage = NumberType::fp16};
+  const auto footprint = [&](const char* kernel, Tiling chunks) {
+    return footprint_of(Algorithm::memory_efficient, kernel, p, chunks);
+  };
+  CHECK(sizes(footprint("scores", {1024, 4096}).shared_memory) == Sizes{{"Q_i", 1280}, {"K_j", 1280}});
+  CHECK(sizes(footprint("output", {1024, 4096}).registers) == Sizes{{"O_i", 128 * 5 * 4}});
+  CHECK(sizes(footprint("scores", {7, 3}).shared_memory) == Sizes{{"Q_i", 70}, {"K_j", 30}});
+  for (const char* kernel : {"exponentials", "combine"}) {
+    CHECK(footprint(kernel, {1024, 4096}).shared_total() == Bytes());
+  }
+}
+
+TEST_CASE("the SMs at work are those that get a block of one launch, the waves those of all") {
+  const Machine m = machine();
+  const Occupancy some = occupancy_of({"scores", 10, 2}, {{{"Q_i", Bytes(49'000)}}, {}}, m, Bytes(99'000));
+  CHECK(some.launches == Count(2));
+  CHECK(some.waves == 0.5);
+  CHECK(some.sm_share == 0.5);
 }
 
 TEST_CASE("shared memory limits the blocks of an SM, with what the hardware keeps back for each") {

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/account/check.hpp"
 #include "core/account/prediction.hpp"
 #include "tests/catch.hpp"
 #include "tests/random_problem.hpp"
@@ -91,6 +92,32 @@ TEST_CASE("a formula that leaves 64 bits is overflowed") {
   const Formula n("N", std::int64_t{1} << 40);
   CHECK((n * n).value().overflowed());
   CHECK((Formula(1) - Formula(2)).value().overflowed());
+}
+
+TEST_CASE("what is made of an unexplained quantity has the value and no texts of its own") {
+  const Formula n("N", 5);
+  const Formula silent = Formula::unexplained(3);
+  for (const Formula& made : {n * silent + Formula(1), silent - Formula(2), (n - silent) * n}) {
+    CHECK(made.symbols() == std::to_string(made.value().value()));
+    CHECK(made.numbers() == made.symbols());
+  }
+  CHECK((n * silent + Formula(1)).value() == Count(16));
+}
+
+TEST_CASE("without explanations the figures are the same") {
+  test::RandomShapes shapes(8);
+  for (int n = 0; n < 200; ++n) {
+    const test::Shape shape = shapes.next(40);
+    for (const AlgorithmFacts& facts : kAlgorithms) {
+      const Prediction with = predict(facts.algorithm, shape.problem, shape.tiling);
+      const Prediction without =
+          predict_unexplained(shape.problem, {.algorithm = facts.algorithm, .tiling = shape.tiling});
+      CAPTURE(facts.name, text_of(shape));
+      REQUIRE(discrepancies(with.tally, without.tally).empty());
+      REQUIRE(without.explanations.empty());
+      REQUIRE(without.intermediate.size() == with.intermediate.size());
+    }
+  }
 }
 
 TEST_CASE("the numbers of every explanation work out to its value") {

@@ -30,6 +30,13 @@ TEST_CASE("each algorithm names what is alive at its peaks") {
   CHECK(allocated(Algorithm::flash2) == "O, " + l);
   CHECK(intermediate(Algorithm::flash1) == "O, l, m");
   CHECK(allocated(Algorithm::flash1) == "O, l, m");
+  CHECK(intermediate(Algorithm::three_pass) == "O, L");
+  CHECK(allocated(Algorithm::three_pass) == "O, L");
+  CHECK(intermediate(Algorithm::three_pass_stored) == "S, O, L");
+  CHECK(allocated(Algorithm::three_pass_stored) == "S, O, L");
+  const std::string chunks = "S (one chunk), P (one chunk), O part (of one query chunk), m part, l part";
+  CHECK(intermediate(Algorithm::memory_efficient) == chunks);
+  CHECK(allocated(Algorithm::memory_efficient) == "O, " + chunks);
 }
 
 TEST_CASE("the peaks are the sizes of what is alive") {
@@ -54,6 +61,13 @@ TEST_CASE("the peaks are the sizes of what is alive") {
     check(Algorithm::eager, matrix + matrix, matrix + matrix + output);
     check(Algorithm::flash2, output + statistic, output + statistic);
     check(Algorithm::flash1, output + statistic + statistic, output + statistic + statistic);
+    check(Algorithm::three_pass, output + statistic, output + statistic);
+    check(Algorithm::three_pass_stored, matrix + output + statistic, matrix + output + statistic);
+    const std::int64_t rows = std::min(p.seq, shape.tiling.query_rows);
+    const std::int64_t keys = std::min(p.kv_seq, shape.tiling.key_rows);
+    const std::int64_t key_chunks = (p.kv_seq + shape.tiling.key_rows - 1) / shape.tiling.key_rows;
+    const Bytes chunks(heads * rows * (2 * keys * e + key_chunks * (p.head_dim + 2) * a));
+    check(Algorithm::memory_efficient, chunks, chunks + output);
   }
 }
 

@@ -187,7 +187,8 @@ TEST_CASE("replay options are checked") {
   CHECK(refusal("replay three-token --magnitude nan") ==
         "error: --magnitude must be a finite number, not 'nan'\n");
   CHECK(refusal("replay three-token --algo standard")
-            .starts_with("error: --algo must be a tiled algorithm here, not 'standard'\n"));
+            .starts_with(
+                "error: --algo must be a tiled algorithm with an online softmax here, not 'standard'\n"));
   CHECK(refusal("replay three-token --step --format json")
             .starts_with("error: --step shows a replay on the terminal"));
   CHECK(refusal("replay") ==

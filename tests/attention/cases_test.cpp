@@ -24,13 +24,15 @@ using test::ways;
 constexpr Switches kNoRescale{.subtract_max = true, .rescale = false};
 constexpr Switches kNoMaximum{.subtract_max = false, .rescale = true};
 
-std::vector<Way> only(std::vector<Way> all, bool tiled) {
-  std::erase_if(all, [&](const Way& way) { return test::is_tiled(way) != tiled; });
+std::vector<Way> only(std::vector<Way> all, bool (*wanted)(const Way&)) {
+  std::erase_if(all, [&](const Way& way) { return !wanted(way); });
   return all;
 }
-std::vector<Way> tiled_ways() { return only(key_tile_ways(), true); }
-std::vector<Way> whole_ways() { return only(key_tile_ways(), false); }
-std::vector<Way> tiled_ways(std::int64_t key_rows) { return only(ways({{1, key_rows}}), true); }
+bool divides_weights(const Way& way) { return !test::divides_output(way); }
+/// The ways that rescale, with tiles of so many keys.
+std::vector<Way> rescaling_ways(std::int64_t key_rows) {
+  return only(ways({{1, key_rows}}), test::divides_output);
+}
 
 TEST_CASE("a row that the mask leaves empty gives O = 0 and L = −∞") {
   Given given = given_products({0, 0, 0, 0, 0}, {0, 0}, {1, 3});
@@ -116,28 +118,35 @@ TEST_CASE("without the rescale term rising maxima give too much to the early key
   const double ln3 = std::log(3.0);
   for (const Given& rising : one_query({0, ln3}, {0, 1})) {
     CHECK(unlike_in_both(key_tile_ways(), rising, {0.75}, {std::log(4.0)}) == "");
-    CHECK(unlike_in_both(tiled_ways(1), rising, {0.5}, {std::log(6.0)}, kNoRescale) == "");
+    CHECK(unlike_in_both(rescaling_ways(1), rising, {0.5}, {std::log(6.0)}, kNoRescale) == "");
     CHECK(test::is_near<double>(std::log(6.0), 1.791759, 1e10));
     // One tile, or no tiles, need no rescaling.
-    CHECK(unlike_in_both(tiled_ways(2), rising, {0.75}, {std::log(4.0)}, kNoRescale) == "");
-    CHECK(unlike_in_both(whole_ways(), rising, {0.75}, {std::log(4.0)}, kNoRescale) == "");
+    CHECK(unlike_in_both(rescaling_ways(2), rising, {0.75}, {std::log(4.0)}, kNoRescale) == "");
+    CHECK(unlike_in_both(only(key_tile_ways(), divides_weights), rising, {0.75}, {std::log(4.0)},
+                         kNoRescale) == "");
   }
   for (const Given& falling : one_query({ln3, 0}, {1, 0})) {
-    CHECK(unlike_in_both(key_tile_ways(), falling, {0.75}, {std::log(4.0)}, kNoRescale) == "");
+    CHECK(unlike_in_both(only(key_tile_ways(), test::is_online), falling, {0.75}, {std::log(4.0)},
+                         kNoRescale) == "");
+    // A part has a maximum of its own, and is wrong on whichever side of the largest it lies.
+    CHECK(unlike_in_both(only(ways({{1, 1}}), test::combines_parts), falling, {0.5}, {std::log(6.0)},
+                         kNoRescale) == "");
   }
 }
 
 TEST_CASE("without the maximum the exponentials overflow in float32, and not in float64") {
   const double ln2 = std::log(2.0);
   struct Row {
-    double score, tiled, standard, lse;
+    double score, divided_last, divided_first, lse;
   };
   for (const Row& row : {Row{87, 2, 2, 87 + ln2}, Row{88, kInfinity, 2, 88 + ln2},
                          Row{89, kNaN, kNaN, kInfinity}, Row{-104, kNaN, kNaN, -kInfinity}}) {
     INFO("scores " << row.score);
     for (const Given& given : one_query({row.score, row.score}, {1, 3})) {
-      CHECK(unlike<float>(tiled_ways(), given, {row.tiled}, {row.lse}, kNoMaximum) == "");
-      CHECK(unlike<float>(whole_ways(), given, {row.standard}, {row.lse}, kNoMaximum) == "");
+      CHECK(unlike<float>(only(key_tile_ways(), test::divides_output), given, {row.divided_last}, {row.lse},
+                          kNoMaximum) == "");
+      CHECK(unlike<float>(only(key_tile_ways(), divides_weights), given, {row.divided_first}, {row.lse},
+                          kNoMaximum) == "");
       CHECK(unlike<double>(key_tile_ways(), given, {2}, {row.score + ln2}, kNoMaximum) == "");
       CHECK(unlike_in_both(key_tile_ways(), given, {2}, {row.score + ln2}) == "");
     }

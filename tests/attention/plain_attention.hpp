@@ -28,15 +28,21 @@ template <class T>
 class PlainAttention {
  public:
   PlainAttention(const PlainWay& way, const Problem& problem, const Inputs<T>& inputs)
-      : way_(way), problem_(problem), inputs_(inputs), tiled_(facts_of(way.algorithm).tiled) {}
+      : way_(way),
+        problem_(problem),
+        inputs_(inputs),
+        facts_(facts_of(way.algorithm)),
+        tiled_(facts_.tiled) {}
 
   Outputs<T> forward() {
     const Problem& p = problem_;
     Outputs<T> outputs{Tensor4<T>(p.batch, p.heads, p.seq, p.head_dim),
                        Tensor4<T>(p.batch, p.heads, p.seq, 1)};
     each_row([&](std::int64_t b, std::int64_t h, std::int64_t row) {
-      outputs.lse.matrix(b, h)(row, 0) = tiled_ ? tiled_row(b, h, row, outputs.o.matrix(b, h).row(row))
-                                                : whole_row(b, h, row, outputs.o.matrix(b, h).row(row));
+      T* o = outputs.o.matrix(b, h).row(row);
+      outputs.lse.matrix(b, h)(row, 0) = facts_.online     ? tiled_row(b, h, row, o)
+                                         : facts_.rescales ? row_of_parts(b, h, row, o)
+                                                           : whole_row(b, h, row, o);
     });
     return outputs;
   }
@@ -106,7 +112,7 @@ class PlainAttention {
       T score = dot(inputs_.q.matrix(b, h).row(row), k.row(key));
       if (way_.algorithm == Algorithm::eager) score = stored(score);
       score *= scale;
-      s.push_back(tiled_ ? score : stored(score));
+      s.push_back(facts_.stores_scores ? stored(score) : score);
     }
     return s;
   }
@@ -155,6 +161,33 @@ class PlainAttention {
     if (!flash1) finish(o, l);
     return m + std::log(l);
   }
+  /// Every part of the keys by its own maximum, and then together.
+  T row_of_parts(std::int64_t b, std::int64_t h, std::int64_t row, T* o) const {
+    const std::vector<T> s = scores(b, h, row);
+    if (s.empty()) return -std::numeric_limits<T>::infinity();
+    const auto v = inputs_.v.matrix(b, problem_.kv_head_of(h));
+    const auto visible = static_cast<std::int64_t>(s.size());
+    const T whole = *std::max_element(s.begin(), s.end());
+    T l = 0;
+    for (std::int64_t begin = 0; begin < visible; begin += way_.key_rows) {
+      const std::int64_t end = std::min(begin + way_.key_rows, visible);
+      const T m = *std::max_element(s.begin() + begin, s.begin() + end);
+      const T r = std::exp(m - whole);
+      std::vector<T> part(static_cast<std::size_t>(problem_.head_dim), 0);
+      T sum = 0;
+      for (std::int64_t j = begin; j < end; ++j) {
+        const T weight = std::exp(s[static_cast<std::size_t>(j)] - m);
+        const T kept = stored(weight);
+        sum += way_.sums_rounded_weights ? kept : weight;
+        for (std::int64_t x = 0; x < problem_.head_dim; ++x)
+          part[static_cast<std::size_t>(x)] += kept * v(j, x);
+      }
+      l += r * sum;
+      for (std::int64_t x = 0; x < problem_.head_dim; ++x) o[x] += r * part[static_cast<std::size_t>(x)];
+    }
+    finish(o, l);
+    return whole + std::log(l);
+  }
   void finish(T* o, T l) const {
     for (std::int64_t x = 0; x < problem_.head_dim; ++x) o[x] = stored(o[x] / l);
   }
@@ -162,6 +195,7 @@ class PlainAttention {
   PlainWay way_;
   const Problem& problem_;
   const Inputs<T>& inputs_;
+  const AlgorithmFacts& facts_;
   bool tiled_;
 };
 

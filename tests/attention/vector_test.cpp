@@ -520,6 +520,27 @@ TEST_CASE("O is multiplied and divided query by query") {
   });
 }
 
+TEST_CASE("a part of O is added times its query's factor") {
+  RandomNumbers random(15);
+  for_every_target([&](const auto& kernels) {
+    using T = decltype(element_of(kernels));
+    for (const std::int64_t rows : {1, 3, 20}) {
+      AlignedVector<T> part = drawn<T>(random, rows * kWidth<T>);
+      part[1] = kNone<T>;
+      AlignedVector<T> factor = drawn<T>(random, kWidth<T>);
+      factor[0] = 0;
+      AlignedVector<T> got = drawn<T>(random, rows * kWidth<T>);
+      AlignedVector<T> expected = got;
+      for (std::size_t at = 0; at < part.size(); ++at) {
+        expected[at] = multiply_add(kernels, part[at], factor[at % factor.size()], expected[at]);
+      }
+      kernels.add_multiple(part.data(), rows, factor.data(), got.data());
+      INFO(rows << " rows");
+      CHECK(same(got, expected));
+    }
+  });
+}
+
 TEST_CASE("the gradient of a score is nothing where it has no weight, whatever stands there") {
   RandomNumbers random(15);
   for_every_target([&](const auto& kernels) {

@@ -56,6 +56,11 @@ inline std::vector<Way> key_tile_ways() { return ways({{1, 1}, {2, 2}, {3, 4}, {
 inline std::vector<Way> several_ways() { return ways({{1, 1}, {3, 5}, {4, 2}, {16, 16}, {128, 128}}); }
 
 inline bool is_tiled(const Way& way) { return facts_of(way.algorithm).tiled; }
+inline bool is_online(const Way& way) { return facts_of(way.algorithm).online; }
+/// P is what the maximum makes of it and O is divided in the end; the others divide P first.
+inline bool divides_output(const Way& way) { return facts_of(way.algorithm).rescales; }
+/// Keys of different tiles come together when both are done, and not key by key.
+inline bool combines_parts(const Way& way) { return divides_output(way) && !is_online(way); }
 
 /// A problem and its tensors.
 struct Given {

@@ -86,6 +86,17 @@ TEST_CASE("flash1 chooses by the paper's rule and the others choose 128x128") {
   CHECK(chosen(Algorithm::flash2, p, a100) == "128×128");
   CHECK(chosen(Algorithm::standard, p, a100) == "128×128");
   CHECK(chosen(Algorithm::eager, p, a100) == "128×128");
+  CHECK(chosen(Algorithm::three_pass, p, a100) == "128×128");
+}
+
+TEST_CASE("memory-efficient chooses the chunks of its code, or all there is, whatever the limit") {
+  Problem p = problem_of(128, NumberType::fp16);
+  p.seq = p.kv_seq = 8192;
+  CHECK(chosen(Algorithm::memory_efficient, p, Bytes(1)) == "1024×4096");
+  CHECK(chosen(Algorithm::memory_efficient, p, Bytes(1), {.key_rows = 9000}) == "1024×9000");
+  p.seq = 1000;
+  p.kv_seq = 4095;
+  CHECK(chosen(Algorithm::memory_efficient, p, Bytes(1)) == "1000×4095");
 }
 
 TEST_CASE("chosen tiles are halved, keys then queries in turn, until they fit") {
@@ -118,7 +129,7 @@ TEST_CASE("the tiles of a tiled algorithm fit, whatever the shape and the limit,
   for (int n = 0; n < 2000; ++n) {
     const test::Shape shape = shapes.next(64);
     const Bytes limit(1 + 37 * n);
-    for (const Algorithm algorithm : {Algorithm::flash1, Algorithm::flash2}) {
+    for (const Algorithm algorithm : {Algorithm::flash1, Algorithm::flash2, Algorithm::three_pass}) {
       const auto tiling = resolve_tiling(algorithm, shape.problem, {}, limit, "the limit");
       CAPTURE(text_of(shape), limit);
       if (tiling) {

@@ -190,7 +190,7 @@ TEST_CASE("what is wrong with a repeated replay is told with its path") {
   CHECK(refusal(R"({"input": {"scenario": {}, "rows": 1}})") == "r.json: unknown key input.rows");
   CHECK(refusal(R"({"input": {"scenario": 3}})") == "r.json: input.scenario must be an object, not 3");
   CHECK(refusal(R"({"scenario": {}, "algorithm": "standard"})") ==
-        R"(r.json: algorithm must be a tiled algorithm, not "standard")");
+        R"(r.json: algorithm must be a tiled algorithm with an online softmax, not "standard")");
   CHECK(refusal(R"({"scenario": {}, "algorithm": "flush2"})") ==
         "r.json: algorithm: unknown algorithm 'flush2'");
   CHECK(refusal(R"({"scenario": {}, "compute": "fp16"})") ==

@@ -80,8 +80,9 @@ TEST_CASE("in a matrix product a load is a repeat when this kernel has loaded th
   }
 }
 
-TEST_CASE("a flash kernel pays for every load, so none is a repeat") {
-  for (const Algorithm algorithm : {Algorithm::flash1, Algorithm::flash2}) {
+TEST_CASE("a kernel that keeps its tiles on the chip pays for every load, so none is a repeat") {
+  for (const Algorithm algorithm :
+       {Algorithm::flash1, Algorithm::flash2, Algorithm::three_pass, Algorithm::three_pass_stored}) {
     for_every_small_shape(4, [&](const Problem& p, Tiling t) {
       for (const Step& step : FollowedWalk(algorithm, p, t).steps()) REQUIRE_FALSE(step.again);
     });

@@ -101,6 +101,13 @@ TEST_CASE("memory is told before it is taken, and more than there is is refused"
   const std::int64_t tiles = 2 * (8 * 16) + 2 * (8 * 6) + 2 * (16 * 6);
   CHECK(memory_of(plan) == Bytes(4 * (tensors + tiles)));
   CHECK(message_of(check_memory(plan, memory_of(plan))) == test::kNoError);
+  plan.algorithm = Algorithm::three_pass_stored;  // S of a query tile besides
+  CHECK(memory_of(plan) == Bytes(4 * (tensors + tiles + 8 * 50)));
+  // A chunk of S; O, m and l of each of the four key chunks; S for a row of tiles, Q and two of O, K and V.
+  plan.algorithm = Algorithm::memory_efficient;
+  CHECK(memory_of(plan) ==
+        Bytes(4 * (tensors + 8 * 16 + 4 * 8 * (6 + 2) + 8 * 16 + 3 * (8 * 6) + 2 * (16 * 6))));
+  plan.algorithm = Algorithm::flash2;
   CHECK(message_of(check_memory(plan, Bytes(20000))) ==
         "this run needs 26.5 KiB of memory (B 2 · H 4 · Hkv 2 · N 37 · Nkv 50 · d 6), and this machine has "
         "19.5 KiB");

@@ -5,14 +5,16 @@
 
 namespace flashsim {
 
-Prediction predict_standard(const Problem& problem, const Method& method);
-Prediction predict_eager(const Problem& problem, const Method& method);
-Prediction predict_flash1(const Problem& problem, const Method& method);
-Prediction predict_flash2(const Problem& problem, const Method& method);
+Prediction predict_standard(const Problem& problem, const Method& method, Explain explain);
+Prediction predict_eager(const Problem& problem, const Method& method, Explain explain);
+Prediction predict_flash1(const Problem& problem, const Method& method, Explain explain);
+Prediction predict_flash2(const Problem& problem, const Method& method, Explain explain);
+Prediction predict_three_pass(const Problem& problem, const Method& method, Explain explain);
+Prediction predict_memory_efficient(const Problem& problem, const Method& method, Explain explain);
 
-Prediction predict_standard_backward(const Problem& problem, const Method& method);
-Prediction predict_eager_backward(const Problem& problem, const Method& method);
-Prediction predict_flash1_backward(const Problem& problem, const Method& method);
-Prediction predict_flash2_backward(const Problem& problem, const Method& method);
+Prediction predict_standard_backward(const Problem& problem, const Method& method, Explain explain);
+Prediction predict_eager_backward(const Problem& problem, const Method& method, Explain explain);
+Prediction predict_flash1_backward(const Problem& problem, const Method& method, Explain explain);
+Prediction predict_flash2_backward(const Problem& problem, const Method& method, Explain explain);
 
 }  // namespace flashsim

@@ -6,8 +6,8 @@
 
 namespace flashsim {
 
-Prediction predict_eager(const Problem& problem, const Method& method) {
-  FigureWriter w(problem, method);
+Prediction predict_eager(const Problem& problem, const Method& method, Explain explain) {
+  FigureWriter w(problem, method, explain);
   using enum Operation;
   const EagerPasses& passes = method.passes;
   write_whole_matrix(w);

@@ -5,8 +5,8 @@
 
 namespace flashsim {
 
-Prediction predict_eager_backward(const Problem& problem, const Method& method) {
-  FigureWriter w(problem, method);
+Prediction predict_eager_backward(const Problem& problem, const Method& method, Explain explain) {
+  FigureWriter w(problem, method, explain);
   using enum Operation;
   const EagerPasses& passes = method.passes;
   write_matrix_gradients(w, passes.dropout ? Operand::P_dropped : Operand::P);

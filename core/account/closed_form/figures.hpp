@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -13,7 +14,7 @@ namespace flashsim {
 
 class FigureWriter {
  public:
-  FigureWriter(const Problem& problem, const Method& method);
+  FigureWriter(const Problem& problem, const Method& method, Explain explain);
 
   // The symbols of the formulas. Sums run over the tile pairs of one head.
   Formula heads;        ///< B·H: the walks
@@ -42,6 +43,8 @@ class FigureWriter {
   void normalise(const Formula& flops);
   void exponentials(const Formula& count);
   void kernel(std::string_view name, const Formula& blocks);
+  /// The same of a kernel that is launched so many times, with so many blocks a head altogether.
+  void launches(std::string_view name, const Formula& launches, const Formula& blocks);
   void steps(const Formula& steps);
   /// FLOPs of products that are computed again because forward kept nothing that would spare them.
   void recomputed(const Formula& flops);
@@ -55,10 +58,13 @@ class FigureWriter {
   Prediction finish();
 
  private:
-  /// Enters B·H · `one_head` under `figure` and gives its value.
-  Count enter(std::string figure, const Formula& one_head);
+  /// Enters B·H · `one_head` under the figure's name, which is made of `parts`, and gives its value.
+  Count enter(std::initializer_list<std::string_view> parts, const Formula& one_head);
+  /// A symbol of the formulas.
+  [[nodiscard]] Formula symbol(const char* name, Count value) const;
 
   const Problem& problem_;
+  Explain explain_;
   Prediction prediction_;
   std::array<bool, kOperands.size()> sm_read_given_{};
 };

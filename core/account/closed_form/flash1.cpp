@@ -5,8 +5,8 @@
 
 namespace flashsim {
 
-Prediction predict_flash1(const Problem& problem, const Method& method) {
-  FigureWriter w(problem, method);
+Prediction predict_flash1(const Problem& problem, const Method& method, Explain explain) {
+  FigureWriter w(problem, method, explain);
   const VisitedSymbols v(w.sums);
   using enum Operation;
 

@@ -51,8 +51,8 @@ void write_apart_query_gradient(FigureWriter& w, const VisitedSymbols& v) {
 
 }  // namespace
 
-Prediction predict_flash2_backward(const Problem& problem, const Method& method) {
-  FigureWriter w(problem, method);
+Prediction predict_flash2_backward(const Problem& problem, const Method& method, Explain explain) {
+  FigureWriter w(problem, method, explain);
   const VisitedSymbols v(w.sums);
   const Formula reached = Formula("keys reached", w.sums.keys_reached) * w.depth * w.stored;
   const Formula queries = w.seq * w.depth * w.stored;

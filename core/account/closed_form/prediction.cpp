@@ -7,25 +7,28 @@
 #include "core/account/closed_form/visited.hpp"
 
 namespace flashsim {
-
 namespace {
 
-Prediction predict_forward(const Problem& problem, const Method& method) {
+Prediction predict_forward(const Problem& problem, const Method& method, Explain explain) {
   switch (method.algorithm) {
-    case Algorithm::standard: return predict_standard(problem, method);
-    case Algorithm::eager: return predict_eager(problem, method);
-    case Algorithm::flash1: return predict_flash1(problem, method);
-    case Algorithm::flash2: return predict_flash2(problem, method);
+    case Algorithm::standard: return predict_standard(problem, method, explain);
+    case Algorithm::eager: return predict_eager(problem, method, explain);
+    case Algorithm::three_pass:
+    case Algorithm::three_pass_stored: return predict_three_pass(problem, method, explain);
+    case Algorithm::flash1: return predict_flash1(problem, method, explain);
+    case Algorithm::flash2: return predict_flash2(problem, method, explain);
+    case Algorithm::memory_efficient: return predict_memory_efficient(problem, method, explain);
   }
   return {};
 }
 
-Prediction predict_backward(const Problem& problem, const Method& method) {
+Prediction predict_backward(const Problem& problem, const Method& method, Explain explain) {
   switch (method.algorithm) {
-    case Algorithm::standard: return predict_standard_backward(problem, method);
-    case Algorithm::eager: return predict_eager_backward(problem, method);
-    case Algorithm::flash1: return predict_flash1_backward(problem, method);
-    case Algorithm::flash2: return predict_flash2_backward(problem, method);
+    case Algorithm::standard: return predict_standard_backward(problem, method, explain);
+    case Algorithm::eager: return predict_eager_backward(problem, method, explain);
+    case Algorithm::flash1: return predict_flash1_backward(problem, method, explain);
+    case Algorithm::flash2: return predict_flash2_backward(problem, method, explain);
+    default: return {};
   }
   return {};
 }
@@ -63,19 +66,28 @@ Prediction one_after_the_other(Prediction first, Prediction then) {
   return first;
 }
 
+Prediction predicted(const Problem& problem, const Method& method, Explain explain) {
+  switch (method.pass) {
+    case Pass::forward: return predict_forward(problem, method, explain);
+    case Pass::backward: return predict_backward(problem, method, explain);
+    case Pass::both:
+      return one_after_the_other(predict_forward(problem, method, explain),
+                                 predict_backward(problem, method, explain));
+  }
+  return {};
+}
+
 /// Products of a visible pair's gradients.
 std::int64_t gradient_products(Algorithm algorithm) { return facts_of(algorithm).tiled ? 5 : 4; }
 
 }  // namespace
 
 Prediction predict(const Problem& problem, const Method& method) {
-  switch (method.pass) {
-    case Pass::forward: return predict_forward(problem, method);
-    case Pass::backward: return predict_backward(problem, method);
-    case Pass::both:
-      return one_after_the_other(predict_forward(problem, method), predict_backward(problem, method));
-  }
-  return {};
+  return predicted(problem, method, Explain::yes);
+}
+
+Prediction predict_unexplained(const Problem& problem, const Method& method, Explain explain) {
+  return predicted(problem, method, Explain::no);
 }
 
 ProblemFlops problem_flops(const Problem& problem, const Method& method) {

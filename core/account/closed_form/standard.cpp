@@ -4,8 +4,8 @@
 
 namespace flashsim {
 
-Prediction predict_standard(const Problem& problem, const Method& method) {
-  FigureWriter w(problem, method);
+Prediction predict_standard(const Problem& problem, const Method& method, Explain explain) {
+  FigureWriter w(problem, method, explain);
   using enum Operation;
   write_whole_matrix(w);
   w.sram_read(mask, masked_entries(w) * w.stored);

@@ -5,8 +5,8 @@
 
 namespace flashsim {
 
-Prediction predict_standard_backward(const Problem& problem, const Method& method) {
-  FigureWriter w(problem, method);
+Prediction predict_standard_backward(const Problem& problem, const Method& method, Explain explain) {
+  FigureWriter w(problem, method, explain);
   write_matrix_gradients(w, Operand::P);
   w.intermediate(Operand::dP, "dS overwrites it");
   w.allocated(Operand::dP, "dS overwrites it");

@@ -131,6 +131,18 @@ void Multiply(T* o, std::int64_t rows, const T* factor) {
 }
 
 template <class T>
+void AddMultiple(const T* HWY_RESTRICT part, std::int64_t rows, const T* factor, T* HWY_RESTRICT o) {
+  const hn::ScalableTag<T> d;
+  for (std::int64_t q = 0; q < kPanelWidth<T>; q += LanesOf<T>()) {
+    const auto by = hn::Load(d, factor + q);
+    for (std::int64_t x = 0; x < rows; ++x) {
+      T* at = o + x * kPanelWidth<T> + q;
+      hn::Store(hn::MulAdd(hn::Load(d, part + x * kPanelWidth<T> + q), by, hn::Load(d, at)), d, at);
+    }
+  }
+}
+
+template <class T>
 void Divide(T* o, std::int64_t rows, const T* divisor) {
   const hn::ScalableTag<T> d;
   for (std::int64_t q = 0; q < kPanelWidth<T>; q += LanesOf<T>()) {

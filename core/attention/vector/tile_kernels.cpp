@@ -39,6 +39,7 @@ const TileKernels<T>* Kernels() {
                                       .exponential = Exponential<T>,
                                       .rounded_sum = RoundedSum<T>,
                                       .multiply = Multiply<T>,
+                                      .add_multiple = AddMultiple<T>,
                                       .divide = Divide<T>,
                                       .score_gradient = ScoreGradient<T>,
                                       .dot = Dot<T>,

@@ -63,6 +63,8 @@ struct TileKernels {
   void (*rounded_sum)(const T* p, std::int64_t keys, T* sum, NumberType stored);
   /// o[x][q] ← o[x][q] · factor[q]
   void (*multiply)(T* o, std::int64_t rows, const T* factor);
+  /// o[x][q] ← o[x][q] + part[x][q] · factor[q], rounded once where the instruction set can.
+  void (*add_multiple)(const T* part, std::int64_t rows, const T* factor, T* o);
   /// o[x][q] ← o[x][q] / divisor[q]; what has no weight has none after it.
   void (*divide)(T* o, std::int64_t rows, const T* divisor);
   /// ds[c][q] ← p[c][q] · (ds[c][q] − delta[q]), no weight where p has none; rounded to `stored`.

@@ -1,0 +1,268 @@
+#include "core/account/block_simulation.hpp"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <queue>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/account/blocks.hpp"
+#include "core/account/l2_cache.hpp"
+
+namespace flashsim {
+namespace {
+
+/// A beat whose tiles come from memory takes so much longer: the loads of the next tile are under way while
+/// this one is worked on, so little of the wait shows (docs/machine-model.md).
+constexpr double kMissDelay = 0.05;
+/// A block's first loads and its last stores, which nothing hides.
+constexpr double kBlockStart = 1e-6;
+
+/// Numbers the tiles of all walks.
+class TileNumbers {
+ public:
+  /// Of the operands that `tally` saw cross into or out of the SMs.
+  TileNumbers(const Problem& problem, const Method& method, const BlockSource& source, const Tally& tally)
+      : walks_(walks_of(problem, method).value()),
+        group_(std::max<std::int64_t>(1, walks_ / (problem.batch * problem.kv_heads))) {
+    for (const Operand operand : kOperands) {
+      if (tally.sm_of(operand).total() == Bytes()) continue;
+      Of& of = operands_[static_cast<std::size_t>(operand)];
+      of.first = Count(total_);
+      of.in_walk = source.tiles_of(operand);
+      total_ = total_ + Count(of.in_walk) * (is_shared(operand) ? walks_ / group_ : walks_);
+    }
+  }
+  [[nodiscard]] Count total() const { return total_; }
+  [[nodiscard]] std::int64_t number(std::int64_t walk, const TileMove& move) const {
+    const Of& of = operands_[static_cast<std::size_t>(move.operand)];
+    return of.first.value() + (is_shared(move.operand) ? walk / group_ : walk) * of.in_walk + move.tile;
+  }
+
+ private:
+  struct Of {
+    Count first;
+    std::int64_t in_walk = 0;
+  };
+  /// Query heads of a group read the same keys and values.
+  static bool is_shared(Operand operand) { return operand == Operand::K || operand == Operand::V; }
+
+  std::int64_t walks_;
+  std::int64_t group_;
+  std::array<Of, kOperands.size()> operands_;
+  Count total_;
+};
+
+/// One block on an SM.
+struct Running {
+  std::shared_ptr<const BlockProgram> program;
+  std::int64_t walk = 0;
+  std::size_t beat = 0;
+};
+
+class Run {
+ public:
+  Run(const Problem& problem, const Method& method, const Machine& machine, Habits habits, const Tally& tally,
+      const Clock* clock)
+      : machine_(machine),
+        habits_(habits),
+        source_(problem, method, habits, clock),
+        numbers_(problem, method, source_, tally),
+        walks_(walks_of(problem, method).value()) {}
+
+  [[nodiscard]] Count tiles() const { return numbers_.total(); }
+  [[nodiscard]] std::size_t kernels() const { return source_.kernels().size(); }
+
+  struct Result {
+    double seconds = 0;
+    double busy = 0;  ///< SM-seconds
+    Bytes loaded;
+  };
+
+  /// Runs one kernel against the cache.
+  Result kernel(std::size_t kernel, std::int64_t blocks_per_sm, L2Cache& cache,
+                const std::function<void(double)>& progress) {
+    const std::int64_t blocks = source_.kernels()[kernel].blocks;
+    const std::int64_t items = walks_ * blocks;
+    const std::int64_t slots = std::min(items, machine_.sms * blocks_per_sm);
+    std::vector<Running> running(static_cast<std::size_t>(slots));
+    std::vector<std::int64_t> resident(static_cast<std::size_t>(machine_.sms));
+    using Event = std::pair<double, std::int64_t>;
+    std::priority_queue<Event, std::vector<Event>, std::greater<>> events;
+    std::int64_t next = 0;
+    Result result;
+
+    const auto start = [&](std::int64_t slot) {
+      Running& block = running[static_cast<std::size_t>(slot)];
+      const auto [walk, number] = item(next++, blocks);
+      block = {.program = source_.block(kernel, number), .walk = walk, .beat = 0};
+    };
+    for (std::int64_t slot = 0; slot < slots; ++slot) {
+      start(slot);
+      ++resident[static_cast<std::size_t>(slot % machine_.sms)];
+      events.emplace(kBlockStart, slot);
+    }
+    while (!events.empty()) {
+      const auto [now, slot] = events.top();
+      events.pop();
+      Running& block = running[static_cast<std::size_t>(slot)];
+      const std::int64_t sm = slot % machine_.sms;
+      double end = now;
+      if (block.beat < block.program->beats.size()) {
+        const Beat& beat = block.program->beats[block.beat++];
+        const double missed = play(*block.program, beat, block.walk, sm, cache, result.loaded);
+        const auto sharing = static_cast<double>(resident[static_cast<std::size_t>(sm)]);
+        const double length = std::max<double>(beat.alone, sharing * beat.busiest);
+        result.busy += beat.busiest;
+        end += length * (1 + kMissDelay * missed);
+      }
+      if (block.beat >= block.program->beats.size()) {
+        if (next < items) {
+          start(slot);
+          if (progress && next % kTold == 0) progress(static_cast<double>(next) / static_cast<double>(items));
+          events.emplace(end + kBlockStart, slot);
+        } else {
+          --resident[static_cast<std::size_t>(sm)];
+          result.seconds = std::max(result.seconds, end);
+        }
+        continue;
+      }
+      events.emplace(end, slot);
+    }
+    return result;
+  }
+
+ private:
+  static constexpr std::int64_t kTold = 64;
+
+  /// The walk and the block that start as number `n`.
+  [[nodiscard]] std::pair<std::int64_t, std::int64_t> item(std::int64_t n, std::int64_t blocks) const {
+    switch (habits_.launch_order) {
+      case LaunchOrder::longest_first: return {n / blocks, blocks - 1 - n % blocks};
+      case LaunchOrder::heads_first: return {n % walks_, n / walks_};
+      default: return {n / blocks, n % blocks};
+    }
+  }
+
+  /// Plays a beat's moves against the cache; gives the share of its loads that came from memory.
+  double play(const BlockProgram& program, const Beat& beat, std::int64_t walk, std::int64_t sm,
+              L2Cache& cache, Bytes& loaded) {
+    const std::int64_t side = sm % machine_.l2_partitions;
+    std::int64_t bytes = 0;
+    std::int64_t missed = 0;
+    for (std::uint32_t i = beat.first; i < beat.last; ++i) {
+      const TileMove& move = program.moves[i];
+      const std::int64_t tile = numbers_.number(walk, move);
+      if (move.stored) {
+        cache.store(tile, move.bytes, side);
+      } else {
+        bytes += move.bytes;
+        missed += cache.load(tile, move.bytes, side);
+      }
+    }
+    loaded += Bytes(bytes);
+    return bytes == 0 ? 0 : static_cast<double>(missed) / static_cast<double>(bytes);
+  }
+
+  const Machine& machine_;
+  Habits habits_;
+  BlockSource source_;
+  TileNumbers numbers_;
+  std::int64_t walks_;
+};
+
+/// The demand of a whole run on the whole machine.
+std::vector<ResourceTime> resource_times(const Clock& clock, const Machine& machine, const Tally& tally,
+                                         const AfterL2& after, double launch) {
+  const double shared = static_cast<double>(
+      (tally.sram_of(Operation::load).written + tally.sram_of(Operation::store).read +
+       tally.sram_of(Operation::scores).read + tally.sram_of(Operation::probability_gradient).read)
+          .value());
+  const UnitTimes one = clock.on_one_sm(demand_of(tally.work, shared));
+  const auto sms = static_cast<double>(machine.sms);
+  std::vector<ResourceTime> times;
+  if (clock.has_tensor_units()) times.push_back({"tensor", {one.tensor / sms}});
+  times.push_back({"fma", {one.fma / sms}});
+  times.push_back({"exponential", {one.exponential / sms}});
+  times.push_back({"sram", {one.sram / sms}});
+  if (machine.l2_bandwidth) times.push_back({"l2", tally.sm_total().total() / *machine.l2_bandwidth});
+  times.push_back({"hbm", after.hbm.total() / machine.memory_bandwidth});
+  times.push_back({"launch", {launch}});
+  return times;
+}
+
+/// The unit of an SM that the work keeps busy longest. The two of softmax take turns, and so count together.
+std::string busiest_unit(const Clock& clock, const Demand& demand) {
+  const UnitTimes t = clock.on_one_sm(demand);
+  const double softmax = t.exponential + (clock.has_tensor_units() ? t.fma : 0);
+  const double products = clock.has_tensor_units() ? t.tensor : t.fma;
+  if (t.sram > std::max(products, softmax)) return "sram";
+  if (products >= softmax) return clock.has_tensor_units() ? "tensor" : "fma";
+  return t.exponential >= t.fma || !clock.has_tensor_units() ? "exponential" : "fma";
+}
+
+}  // namespace
+
+Result<Simulation> simulate(const Problem& problem, const Method& method, const Machine& machine,
+                            Habits habits, std::span<const Occupancy> occupancy, const Tally& tally,
+                            Flops paper_flops, const std::function<void(double)>& progress) {
+  Simulation simulation;
+  const auto clock = Clock::of(machine, problem);
+  if (!clock) simulation.no_time = clock.error().message;
+  Run run(problem, method, machine, habits, tally, clock ? &*clock : nullptr);
+  if (run.tiles().overflowed() || run.tiles() > Count(L2Cache::kMostTiles)) {
+    return Error{fmt::format("{} have more than {} tiles, too many to follow through the L2",
+                             shape_text(problem), L2Cache::kMostTiles),
+                 "leave --machine out, take larger tiles, or a smaller problem"};
+  }
+  L2Cache cache(machine.l2, machine.l2_partitions, run.tiles().value());
+  double longest = -1;
+  PredictedTime time;
+  double launches = 0;
+  for (std::size_t k = 0; k < run.kernels(); ++k) {
+    SimulatedKernel kernel{.name = occupancy[k].kernel};
+    kernel.blocks_per_sm = habits.blocks_per_sm.value_or(occupancy[k].blocks_per_sm);
+    const Flow before{Bytes(cache.hbm_read_bytes()), Bytes(cache.hbm_write_bytes())};
+    const auto told = [&](double done) {
+      progress((static_cast<double>(k) + done) / static_cast<double>(run.kernels()));
+    };
+    const Run::Result result =
+        run.kernel(k, kernel.blocks_per_sm, cache, progress ? std::function<void(double)>(told) : nullptr);
+    simulation.after_l2.uncached_read += result.loaded;
+    kernel.hbm = {Bytes(cache.hbm_read_bytes()) - before.read,
+                  Bytes(cache.hbm_write_bytes()) - before.written};
+    kernel.blocks = {result.seconds};
+    kernel.busy_share =
+        result.seconds > 0 ? result.busy / (result.seconds * static_cast<double>(machine.sms)) : 0;
+    const double hbm = (kernel.hbm.total() / machine.memory_bandwidth).value;
+    const double l2 = machine.l2_bandwidth ? (result.loaded / *machine.l2_bandwidth).value : 0;
+    const double floor = std::max({result.seconds, hbm, l2});
+    kernel.total = {floor + machine.launch_seconds};
+    launches += machine.launch_seconds;
+    kernel.bound = machine.launch_seconds > floor ? "launch"
+                   : floor == result.seconds      ? ""
+                   : floor == hbm                 ? "hbm"
+                                                  : "l2";
+    if (clock && kernel.bound.empty()) kernel.bound = busiest_unit(*clock, demand_of(tally.work, 0));
+    time.total = time.total + kernel.total;
+    if (kernel.total.value > longest) {
+      longest = kernel.total.value;
+      time.bound = kernel.bound;
+    }
+    simulation.kernels.push_back(std::move(kernel));
+  }
+  simulation.after_l2.hbm = {Bytes(cache.hbm_read_bytes()), Bytes(cache.hbm_write_bytes())};
+  simulation.after_l2.waiting = Bytes(cache.waiting_bytes());
+  simulation.after_l2.compulsory_read = Bytes(cache.compulsory_read_bytes());
+  if (clock) {
+    time.resources = resource_times(*clock, machine, tally, simulation.after_l2, launches);
+    time.rate = paper_flops / time.total;
+    time.share_of_peak = time.rate.value / clock->peak();
+    simulation.time = std::move(time);
+  }
+  return simulation;
+}
+
+}  // namespace flashsim

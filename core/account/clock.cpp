@@ -1,0 +1,91 @@
+#include "core/account/clock.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace flashsim {
+namespace {
+
+/// Of a datasheet's tensor rate this share is reached at the clock that the chip holds: what is left of the
+/// matrix units' time in the best kernels (docs/machine-model.md). Measured rates have it in them.
+constexpr double kTensorShare = 0.86;
+/// Of the shorter of product and softmax so much isn't hidden under the longer.
+constexpr double kUnhidden = 0.19;
+
+std::optional<double> rate_of(const Machine& machine, NumberType type) {
+  const Machine::Rates& rates = machine.flops_per_second;
+  switch (type) {
+    case NumberType::fp8: return rates.fp8;
+    case NumberType::fp16: return rates.fp16;
+    case NumberType::bf16: return rates.bf16;
+    case NumberType::fp32: return rates.fp32;
+    case NumberType::fp64: return rates.fp64;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Demand demand_of(const Work& work, double shared_bytes) {
+  const auto number = [](auto amount) { return static_cast<double>(amount.value()); };
+  const double exponentials = number(work.exponentials);
+  return {.products = number(work.products),
+          .pointwise = number(work.scale) + number(work.mask) + number(work.softmax) + number(work.rescale) +
+                       number(work.normalise) + exponentials,
+          .exponentials = exponentials,
+          .shared_bytes = shared_bytes};
+}
+
+Result<Clock> Clock::of(const Machine& machine, const Problem& problem) {
+  const auto rate = rate_of(machine, problem.storage);
+  const auto fp32 = machine.flops_per_second.fp32;
+  if (!rate || !fp32) {
+    return Error{fmt::format("no {} rate of the {} is known, so no time can be told",
+                             name_of(rate ? NumberType::fp32 : problem.storage), machine.title),
+                 "choose another --dtype, or give a machine file that has the rate"};
+  }
+  if (!machine.exponentials_per_sm_per_clock) {
+    return Error{
+        fmt::format("the rate of exponentials of the {} isn't known, so no time can be told", machine.title),
+        "give a machine file that has exponentials_per_sm_per_clock"};
+  }
+  const auto sms = static_cast<double>(machine.sms);
+  Clock clock;
+  clock.tensor_ = problem.storage != NumberType::fp32 && problem.storage != NumberType::fp64;
+  clock.peak_ = *rate;
+  const bool measured = machine.rates == "measured";
+  clock.products_ = *rate / sms * (clock.tensor_ && !measured ? kTensorShare : 1.0);
+  // A fused multiply-add is two FLOPs, another operation one.
+  clock.pointwise_ = *fp32 / 2 / sms;
+  clock.exponentials_ = *machine.exponentials_per_sm_per_clock * machine.clock_hz;
+  clock.shared_ = machine.shared_memory_bytes_per_sm_per_clock * machine.clock_hz;
+  return clock;
+}
+
+UnitTimes Clock::on_one_sm(const Demand& demand) const {
+  const double products = demand.products / products_;
+  const double pointwise = demand.pointwise / pointwise_;
+  return {.tensor = tensor_ ? products : 0,
+          .fma = pointwise + (tensor_ ? 0 : products),
+          .exponential = demand.exponentials / exponentials_,
+          .sram = demand.shared_bytes / shared_};
+}
+
+double Clock::alone(const Demand& demand, Overlap overlap) const {
+  const UnitTimes t = on_one_sm(demand);
+  // Exponentials wait for the maximum, and the sum for them: the two units of softmax take turns.
+  const double products = demand.products / products_;
+  const double softmax = demand.pointwise / pointwise_ + t.exponential;
+  const double arithmetic = overlap == Overlap::serial || !tensor_
+                                ? products + softmax
+                                : std::max(products, softmax) + kUnhidden * std::min(products, softmax);
+  return std::max(arithmetic, t.sram);
+}
+
+double Clock::busiest(const Demand& demand) const {
+  const UnitTimes t = on_one_sm(demand);
+  return std::max({t.tensor, t.fma, t.exponential, t.sram});
+}
+
+}  // namespace flashsim

@@ -1,0 +1,63 @@
+// The clock: how long a thread block takes for one beat of its walk (what it does for one tile), from what
+// the beat asks of each unit of an SM and from what the units do in a second.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/account/tally.hpp"
+#include "core/base/result.hpp"
+#include "core/problem/habits.hpp"
+#include "core/problem/machine.hpp"
+#include "core/problem/problem.hpp"
+
+namespace flashsim {
+
+/// What is asked of the units of an SM.
+struct Demand {
+  double products = 0;      ///< FLOPs of matrix products
+  double pointwise = 0;     ///< other operations, on the FMA units
+  double exponentials = 0;  ///< on the special-function units
+  double shared_bytes = 0;  ///< in and out of shared memory
+};
+
+/// The demand of some work. P is brought to the storage type once more for every exponential.
+Demand demand_of(const Work& work, double shared_bytes);
+
+/// Seconds that each unit needs for a demand.
+struct UnitTimes {
+  double tensor = 0;
+  double fma = 0;
+  double exponential = 0;
+  double sram = 0;
+};
+
+class Clock {
+ public:
+  /// Errors: the machine has no rate for the storage type, or none for exponentials.
+  static Result<Clock> of(const Machine& machine, const Problem& problem);
+
+  /// On one SM, each unit by itself.
+  [[nodiscard]] UnitTimes on_one_sm(const Demand& demand) const;
+  /// A block that has an SM for itself.
+  [[nodiscard]] double alone(const Demand& demand, Overlap overlap) const;
+  /// The unit that the demand keeps busy for longest: so long the block holds up the others of its SM.
+  [[nodiscard]] double busiest(const Demand& demand) const;
+
+  /// Matrix products run on tensor units, and not on the FMA units that softmax needs.
+  [[nodiscard]] bool has_tensor_units() const { return tensor_; }
+  /// FLOP/s of the whole machine in the storage type, as the machine's file has it.
+  [[nodiscard]] double peak() const { return peak_; }
+
+ private:
+  bool tensor_ = false;
+  double peak_ = 0;
+  // Of one SM, in a second.
+  double products_ = 0;
+  double pointwise_ = 0;
+  double exponentials_ = 0;
+  double shared_ = 0;
+};
+
+}  // namespace flashsim

@@ -1,0 +1,56 @@
+// How a kernel behaves on a machine beyond what its schedule says: what a GPU's counters and clock see of it,
+// and the papers' account doesn't.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/base/result.hpp"
+
+namespace flashsim {
+
+/// The order in which thread blocks start.
+enum class LaunchOrder {
+  rows,           ///< tile by tile rising, heads slowest: the order of a grid
+  longest_first,  ///< tile by tile falling, heads slowest: under a causal mask the longest of a head start
+                  ///< first
+  heads_first,    ///< heads fastest: the same tile of every head, then the next tile
+  persistent,  ///< as many blocks as fit are launched once, and each takes the next tile in the order of rows
+};
+
+/// The order in which a block visits its key tiles.
+enum class KeyOrder { forward, reverse };
+
+/// How the units of an SM work together within a thread block.
+enum class Overlap {
+  overlapped,  ///< warpgroups take turns: softmax hides under the matrix products (FlashAttention-3)
+  serial,      ///< softmax waits for the product and the product for softmax; other blocks of the SM fill in
+};
+
+inline constexpr std::array<std::string_view, 4> kLaunchOrders{"rows", "longest-first", "heads-first",
+                                                               "persistent"};
+inline constexpr std::array<std::string_view, 2> kKeyOrders{"forward", "reverse"};
+inline constexpr std::array<std::string_view, 2> kOverlaps{"overlapped", "serial"};
+
+constexpr std::string_view name_of(LaunchOrder order) {
+  return kLaunchOrders[static_cast<std::size_t>(order)];
+}
+constexpr std::string_view name_of(KeyOrder order) { return kKeyOrders[static_cast<std::size_t>(order)]; }
+constexpr std::string_view name_of(Overlap overlap) { return kOverlaps[static_cast<std::size_t>(overlap)]; }
+
+/// Errors: an unknown name, with the nearest one.
+Result<LaunchOrder> launch_order_named(std::string_view name);
+Result<KeyOrder> key_order_named(std::string_view name);
+Result<Overlap> overlap_named(std::string_view name);
+
+struct Habits {
+  LaunchOrder launch_order = LaunchOrder::rows;
+  KeyOrder key_order = KeyOrder::forward;
+  Overlap overlap = Overlap::overlapped;
+  std::optional<std::int64_t> blocks_per_sm;  ///< what occupancy allows where absent
+};
+
+}  // namespace flashsim
