@@ -63,6 +63,7 @@ void walk_backward(const Problem& problem, const Method& method, Listener& liste
     case Algorithm::eager: return walk_eager_backward(problem, method, listener);
     case Algorithm::flash1: return walk_flash1_backward(problem, method, listener);
     case Algorithm::flash2: return walk_flash2_backward(problem, method, listener);
+    default: break;  // the others have none
   }
 }
 
