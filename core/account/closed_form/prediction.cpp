@@ -86,7 +86,7 @@ Prediction predict(const Problem& problem, const Method& method) {
   return predicted(problem, method, Explain::yes);
 }
 
-Prediction predict_unexplained(const Problem& problem, const Method& method, Explain explain) {
+Prediction predict_unexplained(const Problem& problem, const Method& method) {
   return predicted(problem, method, Explain::no);
 }
 
