@@ -72,8 +72,16 @@ void Ledger::work_on(const Step& step) {
       work.products += Flops(Count(2) * entries * depth);
       break;
     case Operation::finish:
-      sram += {.read = accumulator, .written = Bytes(rows * depth * stored)};
+      // The output of a part stays in the accumulation type.
+      sram += {.read = accumulator,
+               .written = step.operand == Operand::L_part ? accumulator : Bytes(rows * depth * stored)};
       work.normalise += Flops(rows * (depth + 1));
+      break;
+    case Operation::combine:
+      // O_i ← O_i + p · O_part and l ← l + p with p = exp(L_part − m), a part at a time.
+      sram += {.read = accumulator + accumulator, .written = accumulator};
+      work.rescale += Flops(rows * (Count(2) * depth + 2));
+      work.exponentials += rows;
       break;
     case Operation::row_dot: {
       const Count elements = step.operand == Operand::P ? entries : rows * depth;

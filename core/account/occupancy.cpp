@@ -23,6 +23,12 @@ Footprint footprint_of(Algorithm algorithm, std::string_view kernel, const Probl
   const Count br = tiling.query_rows;
   const Count bc = tiling.key_rows;
   const Count d = problem.head_dim;
+  if (kernel == "combine") {
+    return {.shared_memory = {},
+            .registers = {{"O_part", Bytes(br * d * summed)},
+                          {"O_i", Bytes(br * d * summed)},
+                          {"m_i, l_i", Bytes(Count(2) * br * summed)}}};
+  }
   if (facts_of(algorithm).tiled) {
     return {.shared_memory = {{"Q_i", Bytes(br * d * stored)},
                               {"K_j", Bytes(bc * d * stored)},

@@ -31,9 +31,10 @@ struct Work {
   Flops scale;         ///< 1 an entry
   Flops mask;          ///< 1 an entry of a tile that holds a masked pair (and the whole tile is looked at)
   Flops softmax;       ///< 3 an entry: comparison, subtraction, sum (and 1 division where P is normalised)
-  Flops rescale;       ///< tiled: O and l times r, and the row sum added: d + 2 a row
+  Flops rescale;       ///< tiled: O and l times r, and the row sum added: d + 2 a row; a part of the keys
+                       ///< weighed and added to O and l: 2·d + 2 a row
   Flops normalise;     ///< tiled: O divided by l, m + ln l added: d + 1 a row
-  Count exponentials;  ///< 1 an entry, and 1 a row for r
+  Count exponentials;  ///< 1 an entry, and 1 a row for r or the weight of a part
 };
 
 struct KernelLaunch {

@@ -10,15 +10,14 @@
 
 #include "core/attention/switches.hpp"
 #include "core/attention/tensors.hpp"
-#include "core/problem/algorithm.hpp"
+#include "core/problem/method.hpp"
 #include "core/problem/problem.hpp"
-#include "core/problem/tiling.hpp"
 #include "core/schedule/chip_values.hpp"
 #include "core/schedule/walk.hpp"
 
 namespace flashsim {
 
-/// One query tile of one head.
+/// One query tile of one walk, which is that of a head, or of a key/value head where groups are packed.
 struct QueryTilePlace {
   std::int64_t batch = 0, head = 0, query_tile = 0;
 };
@@ -36,12 +35,19 @@ struct Execution {
   std::function<void(double done)> progress;
 };
 
-/// Executes `algorithm` in T = float or double, sums and statistics in T as well. The inputs have the
+/// Executes `method` forward in T = float or double, sums and statistics in T as well. The inputs have the
 /// shapes of `problem`, which is valid, and hold what its storage type can hold. Where that type is narrower
 /// than T, P and O are rounded to it, and S where it is stored.
 template <class T>
+Outputs<T> attend(const Problem& problem, const Method& method, Switches switches, const Inputs<T>& inputs,
+                  const Execution& execution = {});
+
+/// The same of an algorithm that has nothing to choose but its tiles.
+template <class T>
 Outputs<T> attend(Algorithm algorithm, const Problem& problem, Tiling tiling, Switches switches,
-                  const Inputs<T>& inputs, const Execution& execution = {});
+                  const Inputs<T>& inputs, const Execution& execution = {}) {
+  return attend<T>(problem, Method{.algorithm = algorithm, .tiling = tiling}, switches, inputs, execution);
+}
 
 /// The gradients of Σ dO ∘ O, for `standard` (P kept) and `flash2` (P recomputed from Q, K and L). dO:
 /// [B, H, N, d]; `outputs` are those of the forward pass. Scores may not be given.

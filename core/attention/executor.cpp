@@ -44,22 +44,24 @@ std::int64_t padded(std::int64_t columns) {
 }  // namespace
 
 template <class T>
-Executor<T>::Executor(Algorithm algorithm, const Problem& problem, Tiling tiling, Switches switches,
-                      Pass pass, std::int64_t query_tiles, bool watched)
-    : algorithm_(algorithm),
+Executor<T>::Executor(const Problem& problem, const Method& method, Switches switches, Pass pass,
+                      std::int64_t query_tiles, bool watched)
+    : algorithm_(method.algorithm),
       problem_(problem),
-      tiling_(tiling),
+      tiling_(method.tiling),
       switches_(switches),
       kernels_(tile_kernels<T>()),
-      whole_rows_(!facts_of(algorithm).tiled),
+      whole_rows_(!facts_of(method.algorithm).tiled),
       watched_(watched),
-      rounds_(is_narrower<T>(problem.storage)) {
+      rounds_(is_narrower<T>(problem.storage)),
+      rows_(std::min(query_tiles * std::min(method.tiling.query_rows, problem.seq), problem.seq)) {
+  const Tiling tiling = method.tiling;
+  const std::int64_t rows = rows_;
   const std::int64_t br = std::min(tiling.query_rows, problem.seq);
   const bool pads = switches.fault == Fault::unmasked_padding;
   const std::int64_t bc = pads ? tiling.key_rows : std::min(tiling.key_rows, problem.kv_seq);
   const std::int64_t panels = panels_of<T>(br);
   const std::int64_t d = problem.head_dim;
-  const std::int64_t rows = std::min(query_tiles * br, problem.seq);
   const bool backward = pass == Pass::backward;
   for (PanelTile* tile : {&q_, &o_}) tile->resize(panels, d);
   s_.resize(panels, whole_rows_ ? problem.kv_seq : bc);
@@ -69,9 +71,17 @@ Executor<T>::Executor(Algorithm algorithm, const Problem& problem, Tiling tiling
     each->resize(static_cast<std::size_t>(panels * kPanelWidth<T>));
   }
   if (whole_rows_) scores_.resize(static_cast<std::size_t>(rows * problem.kv_seq));
-  if (whole_rows_ || algorithm == Algorithm::flash1) {
+  if (whole_rows_ || algorithm_ == Algorithm::flash1) {
     m_.resize(static_cast<std::size_t>(rows));
     l_.resize(static_cast<std::size_t>(rows));
+  }
+  if (algorithm_ == Algorithm::split_kv && method.splits > 1) {
+    output_parts_.resize(static_cast<std::size_t>(method.splits * rows * d));
+    lse_parts_.resize(static_cast<std::size_t>(method.splits * rows));
+    o_part_.resize(panels, d);
+  }
+  if (problem.rows_per_query > 1) {
+    gathered_.resize(static_cast<std::size_t>(kPanelWidth<T> * std::max(d, bc)));
   }
   if (!backward) return;
   for (PanelTile* tile : {&d_o_, &dq_}) tile->resize(panels, d);
@@ -138,8 +148,8 @@ void Executor<T>::step(const Step& step) {
     case Operation::discard:
     case Operation::row_maximum:
     case Operation::denominator:
-    case Operation::dropout:
-    case Operation::combine: break;
+    case Operation::dropout: break;
+    case Operation::combine: combine(step); break;
     case Operation::row_dot: row_dots(step); break;
     case Operation::probabilities: probabilities(step); break;
     case Operation::value_gradient:
@@ -162,8 +172,8 @@ void Executor<T>::compute_scores(const Step& step) {
   for_panels(step, [&](std::int64_t p, std::int64_t count) {
     T* s = s_.panel(p) + keys.begin * kPanelWidth<T>;
     if (head_.scores.data != nullptr) {
-      kernels_.pack(head_.scores.row(step.rows.begin + p * kPanelWidth<T>) + step.keys.begin,
-                    head_.scores.stride, count, valid, s);
+      const MatrixView<const T> given = side_by_side(head_.scores, step, p, count, step.keys);
+      kernels_.pack(given.data, given.stride, count, valid, s);
       std::fill(s + valid * kPanelWidth<T>, s + keys.size() * kPanelWidth<T>, T(0));
       return;
     }
@@ -320,16 +330,42 @@ void Executor<T>::finish(const Step& step) {
     for (std::size_t q = at; q < at + kPanelWidth<T>; ++q) {
       // The O of an empty row is 0 and stays it.
       scratch_[q] = is_empty_row(m_now_[q], l_now_[q]) ? T(1) : l_now_[q];
-      if (step.operand == Operand::L) lse_[q] = logsumexp(m_now_[q], l_now_[q]);
+      if (step.operand == Operand::L || step.operand == Operand::L_part) lse_[q] = logsumexp(m_now_[q], l_now_[q]);
     }
     kernels_.divide(o_.panel(p), o_.depth, scratch_.data() + at);
   });
   o_is_normalised_ = true;
 }
 
+/// O_i ← O_i + p · O_part and l ← l + p with p = exp(L_part − m), where m is the largest L_part of the row. The
+/// switches break what is within a part; this is always the right way.
+template <class T>
+void Executor<T>::combine(const Step& step) {
+  const T* lse = part_lse(step);
+  for_panels(step, [&](std::int64_t p, std::int64_t count) {
+    const auto at = static_cast<std::size_t>(p * kPanelWidth<T>);
+    T* weight = scratch_.data() + at;
+    for (std::int64_t q = 0; q < kPanelWidth<T>; ++q) {
+      const T of_row = q < count ? lse[p * kPanelWidth<T> + q] : kMinusInfinity<T>;
+      weight[q] = of_row - reference(m_now_[at + static_cast<std::size_t>(q)]);
+    }
+    kernels_.exponential(weight, kPanelWidth<T>, weight);
+    // + 0: no weight becomes a plain zero.
+    for (std::int64_t q = 0; q < kPanelWidth<T>; ++q) {
+      weight[q] += T(0);
+      l_now_[at + static_cast<std::size_t>(q)] += weight[q];
+    }
+    kernels_.multiply(o_part_.panel(p), o_part_.depth, weight);
+    T* sum = o_.panel(p);
+    const T* part = o_part_.panel(p);
+    for (std::int64_t x = 0; x < o_.depth * kPanelWidth<T>; ++x) sum[x] += part[x];
+  });
+}
+
 template <class T>
 void Executor<T>::complete(Range rows) {
-  if (algorithm_ == Algorithm::flash2) return;
+  const bool stores_it = facts_of(algorithm_).tiled && algorithm_ != Algorithm::flash1;
+  if (stores_it) return;
   for (std::int64_t row = rows.begin; row < rows.end; ++row) {
     const auto at = static_cast<std::size_t>(row - first_row_);
     head_.lse(row, 0) = logsumexp(m_[at], l_[at]);

@@ -3,7 +3,7 @@
 //
 //   S = scale · Q Kᵀ    P = softmax(S)    O = P V    L = ln Σ exp S
 //
-// A masked key isn't looked at, and a score of −∞ masks its key. A row without a score above −∞ has O = 0
+// A masked key isn't looked at, whether the causal mask or a pattern of blocks hides it, and a score of −∞ masks its key. A row without a score above −∞ has O = 0
 // and L = −∞. NaN or +∞ in a visible score makes its row NaN.
 #pragma once
 
@@ -14,6 +14,8 @@
 
 namespace flashsim {
 
+class BlockPattern;
+
 struct Truth {
   RowSample sample;
   /// Row number k of O and L, counted through the tensor, is the row sample.rows[k]: of all rows they are
@@ -23,9 +25,10 @@ struct Truth {
 };
 
 /// Attention of `inputs`, in float or double, which have the shapes of `problem`: the query rows `sample`,
-/// in ascending order. The number of threads changes no bit.
+/// in ascending order, under `pattern` where there is one. The number of threads changes no bit.
 template <class T>
-Truth truth_of(const Problem& problem, const Inputs<T>& inputs, RowSample sample, int threads = 1);
+Truth truth_of(const Problem& problem, const Inputs<T>& inputs, RowSample sample, int threads = 1,
+               const BlockPattern* pattern = nullptr);
 
 /// All rows.
 template <class T>

@@ -9,7 +9,7 @@
 
 namespace flashsim {
 
-enum class Algorithm { standard, eager, flash1, flash2 };
+enum class Algorithm { standard, eager, flash1, flash2, split_kv, block_sparse };
 
 struct AlgorithmFacts {
   Algorithm algorithm;
@@ -28,6 +28,11 @@ inline constexpr std::array kAlgorithms{
                    "key/value tiles outside, query tiles inside; O, l and m go through HBM", true},
     AlgorithmFacts{Algorithm::flash2, "flash2", "FlashAttention-2",
                    "query tiles outside, key/value tiles inside; O stays on the chip until done", true},
+    AlgorithmFacts{Algorithm::split_kv, "split-kv", "Split-KV attention",
+                   "FlashAttention-2 on runs of the keys side by side, a group's heads packed; then combined",
+                   true},
+    AlgorithmFacts{Algorithm::block_sparse, "block-sparse", "Block-sparse FlashAttention",
+                   "FlashAttention-2 on the tiles that a pattern (--pattern) keeps; another function", true},
 };
 
 constexpr const AlgorithmFacts& facts_of(Algorithm algorithm) {

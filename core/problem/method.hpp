@@ -43,9 +43,11 @@ struct Method {
   std::shared_ptr<const BlockPattern> pattern;  ///< block-sparse: the tiles that are there
 };
 
-/// The walks that make up all heads: each is that of one query head.
-constexpr Count walks_of(const Problem& problem, const Method&) {
-  return Count(problem.batch) * problem.heads;
+/// The walks that make up all heads: each is that of one query head, and of one key/value head in split-kv,
+/// which packs the query heads of a group.
+constexpr Count walks_of(const Problem& problem, const Method& method) {
+  return Count(problem.batch) *
+         (method.algorithm == Algorithm::split_kv ? problem.kv_heads : problem.heads);
 }
 
 }  // namespace flashsim

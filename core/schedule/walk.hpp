@@ -32,13 +32,17 @@ class Listener {
   }
 };
 
-/// Walks one head by `method`, forward, backward or both, as it says. All heads of a problem walk alike.
+/// Walks one head by `method`, forward, backward or both, as it says. All heads of a problem walk alike;
+/// walks_of says how many walks they are.
 void walk(const Problem& problem, const Method& method, Listener& listener);
 
 /// The same, forward, of an algorithm that has nothing to choose but its tiles.
 inline void walk(Algorithm algorithm, const Problem& problem, Tiling tiling, Listener& listener) {
   walk(problem, Method{.algorithm = algorithm, .tiling = tiling}, listener);
 }
+
+/// The numbers of a walk's query tiles.
+Range query_tiles_of(const Problem& problem, const Method& method);
 
 /// The steps of a forward walk that belong to query tiles [begin, end). No query tile needs what another
 /// made, so the parts of a walk can be taken side by side. What the parts share is a step of each of them,
@@ -71,6 +75,8 @@ void walk_standard(const Problem& problem, const Method& method, Range part, Lis
 void walk_eager(const Problem& problem, const Method& method, Range part, Listener& listener);
 void walk_flash1(const Problem& problem, const Method& method, Range part, Listener& listener);
 void walk_flash2(const Problem& problem, const Method& method, Range part, Listener& listener);
+void walk_split_kv(const Problem& problem, const Method& method, Range part, Listener& listener);
+void walk_block_sparse(const Problem& problem, const Method& method, Range part, Listener& listener);
 void walk_standard_backward(const Problem& problem, Tiling tiling, Listener& listener);
 void walk_flash2_backward(BackwardKernel kernel, const Problem& problem, Tiling tiling, Range tiles,
                           Listener& listener);

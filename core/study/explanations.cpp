@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "core/account/closed_form/visited.hpp"
 #include "core/study/account.hpp"
 
 namespace flashsim {
@@ -61,11 +60,11 @@ void add_totals(const AccountReport& r, std::vector<ExplainedFigure>& figures) {
 /// The tile pairs that the sums of the tiled algorithms run over.
 void add_visited(const AccountReport& r, std::vector<ExplainedFigure>& figures) {
   if (!facts_of(r.method.algorithm).tiled) return;
-  const Visited sums = visited_sums(r.problem, r.method.tiling);
+  const TilePairs& pairs = r.prediction.tile_pairs;
   figures.push_back({"tiles.visited_pairs", "Σ1 of Tr·Tc",
-                     fmt::format("{} of {} · {}", sums.visited.pairs.value(), sums.query_tiles.value(),
-                                 sums.key_tiles.value()),
-                     sums.visited.pairs.value()});
+                     fmt::format("{} of {} · {}", pairs.visited.value(), pairs.query_tiles.value(),
+                                 pairs.key_tiles.value()),
+                     pairs.visited.value()});
 }
 
 void add_memory(const AccountReport& r, std::vector<ExplainedFigure>& figures) {

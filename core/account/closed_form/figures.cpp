@@ -112,6 +112,7 @@ Prediction FigureWriter::finish() {
     sm.written = hbm.written + tally.initial_of(operand).written;
   }
   tally.peak_allocated = total_size(prediction_.allocated);
+  prediction_.tile_pairs = {sums.visited.pairs, sums.query_tiles, sums.key_tiles};
   return std::move(prediction_);
 }
 

@@ -43,6 +43,7 @@ class FigureWriter {
   void exponentials(const Formula& count);
   void kernel(std::string_view name, const Formula& blocks);
   void steps(const Formula& steps);
+  void pattern(const KeptBlocks& kept) { prediction_.pattern = kept; }
   /// Alive at a peak: the whole tensor, or so many bytes over all heads.
   void intermediate(Operand operand, std::string_view note = "");
   void intermediate(Operand operand, Bytes size, std::string_view note);

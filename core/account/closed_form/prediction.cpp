@@ -11,6 +11,8 @@ Prediction predict(const Problem& problem, const Method& method) {
     case Algorithm::eager: return predict_eager(problem, method);
     case Algorithm::flash1: return predict_flash1(problem, method);
     case Algorithm::flash2: return predict_flash2(problem, method);
+    case Algorithm::split_kv: return predict_split_kv(problem, method);
+    case Algorithm::block_sparse: return predict_block_sparse(problem, method);
   }
   return {};
 }
@@ -22,6 +24,12 @@ ProblemFlops problem_flops(const Problem& problem) {
   return {.paper = Formula(halved ? 2 : 4) * heads * Formula("N", problem.seq) *
                    Formula("Nkv", problem.kv_seq) * depth,
           .exact = Formula(4) * heads * Formula("visible pairs", visible_pairs(problem)) * depth};
+}
+
+ProblemFlops problem_flops(const Problem& problem, const Method& method) {
+  ProblemFlops flops = problem_flops(problem);
+  if (method.algorithm == Algorithm::block_sparse) flops.exact = exact_of_pattern(problem, method);
+  return flops;
 }
 
 Bytes input_bytes(const Problem& problem) {
