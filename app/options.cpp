@@ -25,6 +25,9 @@ Result<AccountRequest> given_request(const AccountOptions& options) {
   parser.dimension("--tile-k", options.tile_k, request.tiles.key_rows);
   parser.parse(options.sram, request.shared_memory,
                [](const std::string& text) { return parse_size("--sram", text); });
+  parser.parse(options.splits, request.splits,
+               [](const std::string& text) { return parse_splits("--splits", text); });
+  parser.parse(options.pattern, request.pattern, parse_pattern);
   if (parser.error()) return *parser.error();
   request.causal = options.causal;
   request.gpu = options.gpu;

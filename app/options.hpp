@@ -12,7 +12,7 @@ namespace flashsim {
 /// The texts that were given; what is absent wasn't.
 struct AccountOptions {
   std::optional<std::string> algo, batch, heads, kv_heads, seq, kv_seq, head_dim, dtype, alignment, tile_q,
-      tile_k, sram, gpu, model, input;
+      tile_k, sram, gpu, model, splits, pattern, input;
   std::optional<bool> causal;
   bool count = false;
   bool explain = false;

@@ -15,6 +15,9 @@ std::string mask_text(const Problem& problem);
 /// "B 1 · H 32 · N 8192 · d 128 · fp16 · causal"
 std::string problem_text(const Problem& problem);
 
+/// " · 12 parts" or " · window:1024", what a method leaves open beside its tiles; "" where there is nothing.
+std::string method_text(const Method& method);
+
 Document account_document(const AccountReport& report, bool explain);
 
 /// One line a figure: section, item, quantity, value.

@@ -32,7 +32,7 @@ Document compare_document(const CompareReport& report, bool explain) {
   for (const AccountReport& r : report.accounts) {
     const std::string name(facts_of(r.method.algorithm).name);
     const Flow total = r.tally().hbm_total();
-    traffic.rows.push_back({name, tiling_text(r.method.tiling), size_text(total.read),
+    traffic.rows.push_back({name, tiling_text(r.method.tiling) + method_text(r.method), size_text(total.read),
                             size_text(total.written), size_text(total.total()),
                             three_digits(100 * ratio(total.total(), standard)) + " %",
                             three_digits(r.intensity().value)});
@@ -64,6 +64,8 @@ CsvTable compare_csv(const CompareReport& report) {
   CsvTable table{.header = {"algorithm",
                             "tile_q",
                             "tile_k",
+                            "splits",
+                            "pattern",
                             "hbm_read_bytes",
                             "hbm_write_bytes",
                             "hbm_total_bytes",
@@ -92,12 +94,15 @@ CsvTable compare_csv(const CompareReport& report) {
     const Occupancy& kernel = r.kernels.front();
     const auto equal = r.predicted_equals_counted();
     std::vector<std::string> row{std::string(facts_of(r.method.algorithm).name)};
+    row.push_back(fmt::format("{}", r.method.tiling.query_rows));
+    row.push_back(fmt::format("{}", r.method.tiling.key_rows));
+    row.push_back(r.splits ? fmt::format("{}", r.splits->splits) : "");
+    row.push_back(r.method.pattern != nullptr ? pattern_text(r.method.pattern->request()) : "");
     for (const std::int64_t number :
-         {r.method.tiling.query_rows, r.method.tiling.key_rows, hbm.read.value(), hbm.written.value(),
-          hbm.total().value(), sm.read.value(), sm.written.value(), sram.read.value(), sram.written.value(),
-          r.peak_intermediate().value(), tally.peak_allocated.value(), r.flops.paper.value().value(),
-          r.flops.exact.value().value(), tally.work.products.value(), tally.work.rescale.value(),
-          tally.work.exponentials.value()}) {
+         {hbm.read.value(), hbm.written.value(), hbm.total().value(), sm.read.value(), sm.written.value(),
+          sram.read.value(), sram.written.value(), r.peak_intermediate().value(),
+          tally.peak_allocated.value(), r.flops.paper.value().value(), r.flops.exact.value().value(),
+          tally.work.products.value(), tally.work.rescale.value(), tally.work.exponentials.value()}) {
       row.push_back(fmt::format("{}", number));
     }
     row.push_back(fmt::format("{}", r.intensity().value));

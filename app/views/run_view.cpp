@@ -55,10 +55,11 @@ std::string switches_text(const RunPlan& plan) {
 
 Title title(const RunReport& r) {
   const RunPlan& plan = r.plan;
-  return {fmt::format("{} forward{}", facts_of(plan.algorithm).title, plan.backward ? " and backward" : ""),
-          fmt::format("{} · {} · {} · tiles {} · {} thread{}, {}{}", shape_text(plan.problem),
-                      type_text(plan), mask_text(plan.problem), tiling_text(plan.tiling), plan.threads,
-                      plan.threads == 1 ? "" : "s", vector_target(), switches_text(plan))};
+  return {
+      fmt::format("{} forward{}", facts_of(plan.algorithm).title, plan.backward ? " and backward" : ""),
+      fmt::format("{} · {} · {} · tiles {}{} · {} thread{}, {}{}", shape_text(plan.problem), type_text(plan),
+                  mask_text(plan.problem), tiling_text(plan.tiling), method_text(plan.method()), plan.threads,
+                  plan.threads == 1 ? "" : "s", vector_target(), switches_text(plan))};
 }
 
 std::string drawn_text(const RandomTensors& random) {

@@ -67,8 +67,8 @@ struct ProblemFlops {
   Formula exact = 0;  ///< 4·d for every visible pair
 };
 ProblemFlops problem_flops(const Problem& problem);
-/// The same under the pattern of a block-sparse method: `paper` stays what papers divide by, `exact` counts the
-/// pairs that pattern and mask leave visible.
+/// The same under the pattern of a block-sparse method: `paper` stays what papers divide by, `exact` counts
+/// the pairs that pattern and mask leave visible.
 ProblemFlops problem_flops(const Problem& problem, const Method& method);
 
 /// Bytes of Q, K and V together.

@@ -117,8 +117,8 @@ HeadTensors<T> walk_tensors(const Problem& walked, const Inputs<T>& inputs, Outp
   return head;
 }
 
-/// Each walk as it stands, or one query tile of one walk, under the observer's eyes. `walked` is the problem as
-/// the walks see it.
+/// Each walk as it stands, or one query tile of one walk, under the observer's eyes. `walked` is the problem
+/// as the walks see it.
 template <class T>
 void attend_observed(const Problem& walked, const Method& method, Switches switches, const Inputs<T>& inputs,
                      const Execution& execution, Outputs<T>& outputs) {
@@ -203,8 +203,8 @@ void standard_backward(BackwardPass<T>& pass) {
   const std::int64_t group = problem.heads / problem.kv_heads;
   const std::int64_t groups = problem.batch * problem.kv_heads;
   Executors<T> executors(pass.execution.threads, [&] {
-    return std::make_unique<Executor<T>>(problem, Method{.algorithm = pass.algorithm, .tiling = pass.tiling}, pass.switches,
-                                         Executor<T>::Pass::backward, grid.query_tiles());
+    return std::make_unique<Executor<T>>(problem, Method{.algorithm = pass.algorithm, .tiling = pass.tiling},
+                                         pass.switches, Executor<T>::Pass::backward, grid.query_tiles());
   });
   Meter meter(pass.execution, groups * group);
   // The forward pass writes O and L, which the caller keeps.
@@ -238,8 +238,8 @@ void flash2_backward(BackwardPass<T>& pass) {
   Turns query_turns(heads * query_tiles);
   Turns key_turns(problem.batch * problem.kv_heads * key_tiles);
   Executors<T> executors(pass.execution.threads, [&] {
-    return std::make_unique<Executor<T>>(problem, Method{.algorithm = pass.algorithm, .tiling = pass.tiling}, pass.switches,
-                                         Executor<T>::Pass::backward, 1);
+    return std::make_unique<Executor<T>>(problem, Method{.algorithm = pass.algorithm, .tiling = pass.tiling},
+                                         pass.switches, Executor<T>::Pass::backward, 1);
   });
   const auto by_query_tile = [&](const auto& work) {
     run_tasks(pass.execution.threads, heads * query_tiles, [&](int thread) {

@@ -330,15 +330,16 @@ void Executor<T>::finish(const Step& step) {
     for (std::size_t q = at; q < at + kPanelWidth<T>; ++q) {
       // The O of an empty row is 0 and stays it.
       scratch_[q] = is_empty_row(m_now_[q], l_now_[q]) ? T(1) : l_now_[q];
-      if (step.operand == Operand::L || step.operand == Operand::L_part) lse_[q] = logsumexp(m_now_[q], l_now_[q]);
+      if (step.operand == Operand::L || step.operand == Operand::L_part)
+        lse_[q] = logsumexp(m_now_[q], l_now_[q]);
     }
     kernels_.divide(o_.panel(p), o_.depth, scratch_.data() + at);
   });
   o_is_normalised_ = true;
 }
 
-/// O_i ← O_i + p · O_part and l ← l + p with p = exp(L_part − m), where m is the largest L_part of the row. The
-/// switches break what is within a part; this is always the right way.
+/// O_i ← O_i + p · O_part and l ← l + p with p = exp(L_part − m), where m is the largest L_part of the row.
+/// The switches break what is within a part; this is always the right way.
 template <class T>
 void Executor<T>::combine(const Step& step) {
   const T* lse = part_lse(step);

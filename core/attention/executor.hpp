@@ -32,8 +32,8 @@ class Turns {
 };
 
 /// One head in HBM, each tensor's rows one after another, or the heads of a group that are packed into one,
-/// each head's rows one after another (packed_heads). Either q and k are given, or `scores` [N, Nkv], which are
-/// then taken as they are.
+/// each head's rows one after another (packed_heads). Either q and k are given, or `scores` [N, Nkv], which
+/// are then taken as they are.
 template <class T>
 struct HeadTensors {
   MatrixView<const T> q;       ///< [N, d]

@@ -18,8 +18,9 @@ namespace {
 
 constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 
-/// O and L of one row over a prefix of its keys, or of a part of them, which grows. Weights are kept against the first score and
-/// not against their maximum, as long as no weight comes near overflow; then all keys are added once more.
+/// O and L of one row over a prefix of its keys, or of a part of them, which grows. Weights are kept against
+/// the first score and not against their maximum, as long as no weight comes near overflow; then all keys are
+/// added once more.
 template <class T>
 class PrefixTruth {
  public:
@@ -175,8 +176,7 @@ std::optional<FirstFault> first_fault(const Problem& problem, const Method& meth
   const std::optional<RowPlace> row = verification.first_wrong_row();
   if (!row) return std::nullopt;
   // Packed, the rows of a group's heads lie query by query.
-  const std::int64_t group =
-      method.algorithm == Algorithm::split_kv ? problem.heads / problem.kv_heads : 1;
+  const std::int64_t group = method.algorithm == Algorithm::split_kv ? problem.heads / problem.kv_heads : 1;
   const std::int64_t walked_row = row->row * group + row->head % group;
   const std::int64_t query_tile = walked_row / method.tiling.query_rows;
   if (facts_of(method.algorithm).tiled) {

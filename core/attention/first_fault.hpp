@@ -21,7 +21,8 @@ struct FirstFault {
   std::optional<std::int64_t> key_tile;
   std::optional<std::int64_t> column;  ///< of O; absent: it is L that is wrong
   double got = 0;
-  double expected = 0;   ///< the truth over the keys seen so far; in a part of the keys, over those of the part
+  double expected =
+      0;  ///< the truth over the keys seen so far; in a part of the keys, over those of the part
   double tolerance = 0;  ///< what it may be off by
 };
 

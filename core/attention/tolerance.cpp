@@ -79,14 +79,15 @@ void Derivation::forward() {
   if (t_.parts > 0) {
     // Of a part's weight exp(L_part − m), and the sums over the parts.
     const RealFormula parts("S", static_cast<double>(t_.parts));
-    const RealFormula combined =
-        named("C", "relative error of what the parts weigh",
-              t_.lse + eps_ * (F(2) * score_ + F(2) * ln_ + parts + 8));
-    sums = named("G_C", "relative error of Σ P V and of Σ P over the parts", g_ + combined * (F(1) + combined));
+    const RealFormula lse = named("Λ", "bound on L of a part", t_.lse);
+    const RealFormula combined = named("C", "relative error of what the parts weigh",
+                                       lse + eps_ * (F(2) * score_ + F(2) * ln_ + parts + 8));
+    sums =
+        named("G_C", "relative error of Σ P V and of Σ P over the parts", g_ + combined * (F(1) + combined));
     t_.lse = sums * (F(1) + sums) + eps_ * (F(2) * score_ + F(10) * ln_);
   }
-  RealFormula output = F(2) * sums * (F(1) + F(2) * sums) * of("V̄", m.summed_value) +
-                       F(4) * eps_ * ln_ * value_;
+  RealFormula output =
+      F(2) * sums * (F(1) + F(2) * sums) * of("V̄", m.summed_value) + F(4) * eps_ * ln_ * value_;
   if (narrow()) output = output + n_ * eta_ * value_;
   // flash1 takes O to HBM and back for every key tile.
   const RealFormula stored = unit_ * (t_.algorithm == Algorithm::flash1 ? value_ : of("O", m.output));

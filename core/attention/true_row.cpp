@@ -22,9 +22,7 @@ void weigh(const Problem& problem, const Inputs<T>& inputs, const RowPlace& plac
            Magnitudes& magnitudes, const BlockPattern* pattern) {
   const std::int64_t visible = visible_keys(problem, place.row);
   row.scores.assign(static_cast<std::size_t>(visible), -std::numeric_limits<double>::infinity());
-  const auto hidden = [&](std::int64_t key) {
-    return pattern != nullptr && !pattern->shows(place.row, key);
-  };
+  const auto hidden = [&](std::int64_t key) { return pattern != nullptr && !pattern->shows(place.row, key); };
   if (inputs.scores_given()) {
     const T* given = inputs.scores.matrix(place.batch, place.head).row(place.row);
     for (std::size_t key = 0; key < row.scores.size(); ++key) {

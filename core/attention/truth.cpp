@@ -60,7 +60,8 @@ double largest_seen(const Problem& problem, const Tensor4<T>& values, const std:
   const std::int64_t kv_heads = problem.batch * problem.kv_heads;
   std::vector<std::vector<bool>> seen(static_cast<std::size_t>(kv_heads));
   for (const RowPlace& place : rows) {
-    auto& keys = seen[static_cast<std::size_t>(place.batch * problem.kv_heads + problem.kv_head_of(place.head))];
+    auto& keys =
+        seen[static_cast<std::size_t>(place.batch * problem.kv_heads + problem.kv_head_of(place.head))];
     const std::int64_t visible = visible_keys(problem, place.row);
     if (static_cast<std::int64_t>(keys.size()) < visible) {
       keys.resize(static_cast<std::size_t>(visible), pattern == nullptr);

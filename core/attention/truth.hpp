@@ -3,8 +3,9 @@
 //
 //   S = scale · Q Kᵀ    P = softmax(S)    O = P V    L = ln Σ exp S
 //
-// A masked key isn't looked at, whether the causal mask or a pattern of blocks hides it, and a score of −∞ masks its key. A row without a score above −∞ has O = 0
-// and L = −∞. NaN or +∞ in a visible score makes its row NaN.
+// A masked key isn't looked at, whether the causal mask or a pattern of blocks hides it, and a score of −∞
+// masks its key. A row without a score above −∞ has O = 0 and L = −∞. NaN or +∞ in a visible score makes its
+// row NaN.
 #pragma once
 
 #include "core/attention/magnitudes.hpp"

@@ -59,8 +59,8 @@ Verification verify(const Problem& problem, const Method& method, const Switches
     // The queries of a packed tile.
     tiling.query_rows = std::max<std::int64_t>(tiling.query_rows / (problem.heads / problem.kv_heads), 1);
   }
-  Truth truth = truth_of(problem, inputs, sample_query_rows(problem, tiling, budget.products, pattern), threads,
-                         pattern);
+  Truth truth = truth_of(problem, inputs, sample_query_rows(problem, tiling, budget.products, pattern),
+                         threads, pattern);
   Verification verification{
       .tolerance = tolerance_of<T>(problem, method, truth.magnitudes, inputs.scores_given()),
       .broken = switches.broken()};

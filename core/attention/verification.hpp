@@ -38,8 +38,8 @@ struct Verification {
   [[nodiscard]] std::optional<RowPlace> first_wrong_row() const;
 };
 
-/// Verifies `outputs` of `method`, computed in T from `inputs`, which hold what the storage type can hold. The
-/// tolerance is that of the right algorithm, whatever `switches` break; the truth is that of its pattern.
+/// Verifies `outputs` of `method`, computed in T from `inputs`, which hold what the storage type can hold.
+/// The tolerance is that of the right algorithm, whatever `switches` break; the truth is that of its pattern.
 template <class T>
 Verification verify(const Problem& problem, const Method& method, const Switches& switches,
                     const Inputs<T>& inputs, const Outputs<T>& outputs, const VerificationBudget& budget = {},
@@ -50,8 +50,8 @@ template <class T>
 Verification verify(Algorithm algorithm, const Problem& problem, Tiling tiling, const Switches& switches,
                     const Inputs<T>& inputs, const Outputs<T>& outputs, const VerificationBudget& budget = {},
                     int threads = 1) {
-  return verify<T>(problem, Method{.algorithm = algorithm, .tiling = tiling}, switches, inputs, outputs, budget,
-                   threads);
+  return verify<T>(problem, Method{.algorithm = algorithm, .tiling = tiling}, switches, inputs, outputs,
+                   budget, threads);
 }
 
 /// dQ, dK and dV held against the truth.

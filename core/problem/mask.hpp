@@ -15,8 +15,8 @@ constexpr std::int64_t position_of_first_query(const Problem& problem) {
              : 0;
 }
 
-/// The number of keys on or before the diagonal of `row` of the queries, were there any number of them: where the
-/// causal rule alone ends, 0 or more.
+/// The number of keys on or before the diagonal of `row` of the queries, were there any number of them: where
+/// the causal rule alone ends, 0 or more.
 constexpr std::int64_t diagonal(const Problem& problem, std::int64_t row) {
   return std::max<std::int64_t>(row / problem.rows_per_query + position_of_first_query(problem) + 1, 0);
 }

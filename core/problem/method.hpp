@@ -46,8 +46,7 @@ struct Method {
 /// The walks that make up all heads: each is that of one query head, and of one key/value head in split-kv,
 /// which packs the query heads of a group.
 constexpr Count walks_of(const Problem& problem, const Method& method) {
-  return Count(problem.batch) *
-         (method.algorithm == Algorithm::split_kv ? problem.kv_heads : problem.heads);
+  return Count(problem.batch) * (method.algorithm == Algorithm::split_kv ? problem.kv_heads : problem.heads);
 }
 
 }  // namespace flashsim

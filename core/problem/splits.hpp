@@ -1,6 +1,6 @@
-// Into how many parts split-kv takes the keys where nobody says: enough for the thread blocks to fill the SMs,
-// and no more. The heuristic of the released FlashAttention's split kernel, whose reason stands in Dao et al.,
-// Flash-Decoding for long-context inference (2023).
+// Into how many parts split-kv takes the keys where nobody says: enough for the thread blocks to fill the
+// SMs, and no more. The heuristic of the released FlashAttention's split kernel, whose reason stands in Dao
+// et al., Flash-Decoding for long-context inference (2023).
 #pragma once
 
 #include <cstdint>

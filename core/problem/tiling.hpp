@@ -40,11 +40,11 @@ struct TilingRequest {
   std::optional<std::int64_t> key_rows;
 };
 
-/// The tiles of a run: those asked for, the rest by the paper's rule for flash1, packed_tiling for split-kv and
-/// 128×128 for the others, with the chosen sizes halved, Bc then Br in turn, until they fit `shared_memory`.
-/// `limit_name` is what errors call the limit. Errors, for the tiled algorithms alone: explicit tiles
-/// that don't fit (with what they need, what there is and a tile that fits), and a head dimension for
-/// which not even one row fits. The others tile their matrix products only, and take any tiles.
+/// The tiles of a run: those asked for, the rest by the paper's rule for flash1, packed_tiling for split-kv
+/// and 128×128 for the others, with the chosen sizes halved, Bc then Br in turn, until they fit
+/// `shared_memory`. `limit_name` is what errors call the limit. Errors, for the tiled algorithms alone:
+/// explicit tiles that don't fit (with what they need, what there is and a tile that fits), and a head
+/// dimension for which not even one row fits. The others tile their matrix products only, and take any tiles.
 Result<Tiling> resolve_tiling(Algorithm algorithm, const Problem& problem, TilingRequest request,
                               Bytes shared_memory, const std::string& limit_name);
 

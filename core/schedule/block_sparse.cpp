@@ -1,6 +1,6 @@
 // Block-sparse FlashAttention (arXiv 2205.14135, Proposition 4) with query tiles outside, as FlashAttention-2
-// has them: tiles that the pattern leaves out, or that the causal mask hides, are neither loaded nor computed.
-// A query tile without a tile stores zeros and −∞. Without a pattern every tile is there.
+// has them: tiles that the pattern leaves out, or that the causal mask hides, are neither loaded nor
+// computed. A query tile without a tile stores zeros and −∞. Without a pattern every tile is there.
 #include "core/problem/block_pattern.hpp"
 #include "core/schedule/tile_grid.hpp"
 #include "core/schedule/walk.hpp"

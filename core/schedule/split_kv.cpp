@@ -1,7 +1,7 @@
 // Split-KV attention (flash-decoding): the query heads of a group packed into one, and the key tiles split
-// into S runs, each with a thread block of its own that walks it as FlashAttention-2 does and leaves an output
-// and a logsumexp. A second kernel combines them: O = Σ exp(L_s − L) O_s. One part alone is FlashAttention-2,
-// packed, and leaves O and L themselves.
+// into S runs, each with a thread block of its own that walks it as FlashAttention-2 does and leaves an
+// output and a logsumexp. A second kernel combines them: O = Σ exp(L_s − L) O_s. One part alone is
+// FlashAttention-2, packed, and leaves O and L themselves.
 #include "core/schedule/tile_grid.hpp"
 #include "core/schedule/walk.hpp"
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "core/account/ledger.hpp"
+#include "core/study/method_choice.hpp"
 
 namespace flashsim {
 namespace {
@@ -77,6 +78,7 @@ Result<AccountReport> make_account(const AccountRequest& request, const Progress
   const auto problem = resolve_problem(request);
   if (!problem) return problem.error();
   report.problem = *problem;
+  if (auto error = check_method(request, report.method.algorithm, report.problem)) return *error;
 
   report.gpu = request.gpu.value_or("a100");
   auto machine = find_machine(report.gpu);
@@ -91,9 +93,12 @@ Result<AccountReport> make_account(const AccountRequest& request, const Progress
                                      report.shared_memory, limit_name);
   if (!tiling) return tiling.error();
   report.method.tiling = *tiling;
+  const auto splits = choose_rest(request, report.problem, report.machine, report.method);
+  if (!splits) return splits.error();
+  report.splits = *splits;
 
   report.prediction = sources.predict(report.problem, report.method);
-  report.flops = problem_flops(report.problem);
+  report.flops = problem_flops(report.problem, report.method);
   if (report.tally().overflowed() || report.memory_needed().overflowed() ||
       score_matrix_bytes(report.problem).overflowed() || report.flops.paper.value().overflowed() ||
       report.flops.exact.value().overflowed()) {

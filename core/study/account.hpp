@@ -16,6 +16,7 @@
 #include "core/problem/machine.hpp"
 #include "core/problem/method.hpp"
 #include "core/problem/problem.hpp"
+#include "core/problem/splits.hpp"
 #include "core/schedule/walk.hpp"
 #include "core/study/request.hpp"
 #include "core/study/traffic.hpp"
@@ -48,8 +49,9 @@ struct AccountReport {
   Problem problem;
   Method method;
   Machine machine;
-  std::string gpu;      ///< as it was asked for: a name or a path
-  Bytes shared_memory;  ///< the limit that tiles must fit
+  std::string gpu;                    ///< as it was asked for: a name or a path
+  Bytes shared_memory;                ///< the limit that tiles must fit
+  std::optional<SplitChoice> splits;  ///< of split-kv
 
   Prediction prediction;
   std::optional<Tally> counted;  ///< absent where the walk is too long and wasn't asked for

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/json_reader.hpp"
+#include "core/study/method_choice.hpp"
 #include "core/study/report_json.hpp"
 
 namespace flashsim {
@@ -91,6 +92,29 @@ ordered_json standard_json(const AccountReport& r) {
           {"traffic_ratio", ratio(r.standard->hbm, r.hbm_bytes())}};
 }
 
+/// How split-kv's parts were chosen.
+ordered_json split_choice_json(const AccountReport& r) {
+  if (!r.splits) return nullptr;
+  return {{"count", r.splits->splits},
+          {"key_tiles_each", r.splits->tiles_a_split()},
+          {"chosen", r.splits->automatic},
+          {"blocks", r.splits->blocks.value()},
+          {"wave_efficiency", r.splits->efficiency()},
+          {"best_wave_efficiency", r.splits->best},
+          {"most", r.splits->most}};
+}
+
+/// What the pattern keeps.
+ordered_json kept_json(const AccountReport& r) {
+  if (!r.prediction.pattern) return nullptr;
+  const KeptBlocks& kept = *r.prediction.pattern;
+  return {{"kept_blocks", kept.kept.value()},
+          {"blocks", kept.blocks.value()},
+          {"kept_fraction", kept.fraction()},
+          {"visited_blocks", r.prediction.tile_pairs.visited.value()},
+          {"dense_visited_blocks", kept.dense.value()}};
+}
+
 ordered_json check_json(const AccountReport& r) {
   const auto equal = r.predicted_equals_counted();
   return equal ? ordered_json(*equal) : ordered_json(nullptr);
@@ -120,6 +144,8 @@ ordered_json result_json(const AccountReport& r, bool explain) {
   result["score_matrix"] = {{"entries_per_head", score_matrix_entries(p).value()},
                             {"bytes_per_head", score_matrix_bytes(p).value()}};
   result["standard"] = standard_json(r);
+  result["splits"] = split_choice_json(r);
+  result["pattern"] = kept_json(r);
   result["steps_per_head"] = tally.steps.value();
   result["predicted_equals_counted"] = check_json(r);
   result["discrepancies"] = discrepancies_json(r.discrepancies);
@@ -143,6 +169,8 @@ ordered_json account_json(const AccountReport& r, bool explain) {
   input["tile_k"] = r.method.tiling.key_rows;
   input["sram_bytes"] = r.shared_memory.value();
   input["gpu"] = r.gpu;
+  input["splits"] = splits_json(r.splits);
+  input["pattern"] = pattern_json(r.method);
   return {{"schema", "flashsim.account/1"}, {"input", std::move(input)}, {"result", result_json(r, explain)}};
 }
 
@@ -153,6 +181,8 @@ ordered_json compare_json(const CompareReport& report, bool explain) {
   input["tile_k"] = report.tiles.key_rows ? ordered_json(*report.tiles.key_rows) : ordered_json(nullptr);
   input["sram_bytes"] = first.shared_memory.value();
   input["gpu"] = first.gpu;
+  input["splits"] = splits_json(report.splits);
+  input["pattern"] = pattern_json(report.pattern);
   ordered_json algorithms = ordered_json::array();
   for (const AccountReport& account : report.accounts) {
     ordered_json entry{{"algorithm", facts_of(account.method.algorithm).name},

@@ -11,7 +11,9 @@
 #include "core/base/result.hpp"
 #include "core/base/units.hpp"
 #include "core/problem/algorithm.hpp"
+#include "core/problem/block_pattern.hpp"
 #include "core/problem/problem.hpp"
+#include "core/problem/splits.hpp"
 #include "core/problem/tiling.hpp"
 
 namespace flashsim {
@@ -27,12 +29,15 @@ struct AccountRequest {
   TilingRequest tiles;
   std::optional<Bytes> shared_memory;
   std::optional<std::string> gpu;
-  bool count_always = false;  ///< count walks of any length
+  std::optional<SplitsRequest> splits;    ///< split-kv alone
+  std::optional<PatternRequest> pattern;  ///< block-sparse alone
+  bool count_always = false;              ///< count walks of any length
 };
 
 /// `over`, and `under` where `over` is silent. A result's input states what was resolved as well as what was
 /// asked for; where `over` changes what a value followed from, the value follows again: key/value length
-/// and heads that were the query's, the GPU's shared memory, and the tiles.
+/// and heads that were the query's, the GPU's shared memory, and the tiles. What belongs to an algorithm
+/// goes with it.
 AccountRequest laid_over(AccountRequest over, const AccountRequest& given);
 
 /// The problem that is asked for. Key/value heads and length default to the query's. Errors: as

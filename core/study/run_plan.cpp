@@ -9,6 +9,7 @@
 
 #include "core/problem/machine.hpp"
 #include "core/schedule/walk.hpp"
+#include "core/study/method_choice.hpp"
 #include "core/study/run_memory.hpp"
 
 namespace flashsim {
@@ -119,6 +120,11 @@ Outcome choose_tiles(const RunRequest& request, RunPlan& plan) {
     plan.tiling = {tiles.query_rows.value_or(Tiling{}.query_rows),
                    tiles.key_rows.value_or(Tiling{}.key_rows)};
   }
+  Method method{.algorithm = plan.algorithm, .tiling = plan.tiling};
+  const auto splits = choose_rest(request.account, plan.problem, *machine, method);
+  if (!splits) return splits.error();
+  plan.splits = *splits;
+  plan.pattern = method.pattern;
   return std::nullopt;
 }
 
@@ -169,6 +175,7 @@ Result<RunPlan> plan_run(const RunRequest& request) {
   }
   if (auto error = choose_types(request, told->type, plan)) return *error;
   if (auto error = choose_switches(request, plan)) return *error;
+  if (auto error = check_method(request.account, plan.algorithm, plan.problem)) return *error;
   if (auto error = choose_tiles(request, plan)) return *error;
   if (auto error = check_backward(plan)) return *error;
   const auto processors = static_cast<std::int64_t>(std::thread::hardware_concurrency());

@@ -217,8 +217,7 @@ Outputs<T> stored_in(NumberType storage, const Way& way, Given given, bool accum
   for (Tensor4<T>* tensor : {&inputs.q, &inputs.k, &inputs.v, &inputs.scores}) {
     round_to_storage(given.problem, *tensor);
   }
-  return attend<T>(way.algorithm, given.problem, way.tiling, {.accumulate_in_storage = accumulate_in_storage},
-                   inputs);
+  return attend<T>(given.problem, way.method(), {.accumulate_in_storage = accumulate_in_storage}, inputs);
 }
 
 template <class T>

@@ -63,7 +63,8 @@ TEST_CASE("tiles are those that the account chooses for the same options") {
                                      .seq = 300,
                                      .head_dim = depth,
                                      .dtype = NumberType::fp32,
-                                     .gpu = gpu};
+                                     .gpu = gpu,
+                                     .pattern = test::pattern_for(facts.algorithm)};
         const auto report = make_account(account);
         REQUIRE(report);
         CAPTURE(facts.name, gpu, depth);

@@ -1,7 +1,7 @@
 // Block-sparse FlashAttention forward (arXiv 2205.14135, Proposition 4, with query tiles outside): what
-// FlashAttention-2 moves, summed over the blocks that the pattern keeps and the causal mask shows. The blocks of
-// a query tile are runs of key tiles: one for a window, one and every C-th tile for a strided pattern, and the
-// runs of ones of a row that is spelled out. Each run is summed at once.
+// FlashAttention-2 moves, summed over the blocks that the pattern keeps and the causal mask shows. The blocks
+// of a query tile are runs of key tiles: one for a window, one and every C-th tile for a strided pattern, and
+// the runs of ones of a row that is spelled out. Each run is summed at once.
 #include <algorithm>
 
 #include "core/account/closed_form/closed_form.hpp"
@@ -140,8 +140,8 @@ class PatternSums {
   const PatternRequest& request_;
   bool causal_;
   Wide seq_, kv_seq_, br_, bc_, key_tiles_, offset_;
-  Wide first_ = 0, end_ = 0;              ///< queries of this tile
-  Wide seen_whole_ = 0, touched_ = 0;     ///< key tiles that all of them see, and that some of them sees
+  Wide first_ = 0, end_ = 0;           ///< queries of this tile
+  Wide seen_whole_ = 0, touched_ = 0;  ///< key tiles that all of them see, and that some of them sees
   Wide kept_ = 0, visible_ = 0;
   PairSums visited_, masked_;
 };

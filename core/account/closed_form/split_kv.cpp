@@ -1,8 +1,8 @@
-// Split-KV forward. The query heads of a group are packed into G·N rows, so K and V cross once for every packed
-// query tile that sees them. A part is ⌈Tc/S⌉ key tiles; it loads its queries where it sees a key, and a part is
-// to this what a key tile is to the rest: the pairs of query tiles and parts are the visited pairs of a grid
-// whose key tiles are ⌈Tc/S⌉·Bc keys. The parts are S outputs and S logsumexps in the accumulation type, each
-// written once and read once: 2·S·a·B·H·N·(d + 1) bytes.
+// Split-KV forward. The query heads of a group are packed into G·N rows, so K and V cross once for every
+// packed query tile that sees them. A part is ⌈Tc/S⌉ key tiles; it loads its queries where it sees a key, and
+// a part is to this what a key tile is to the rest: the pairs of query tiles and parts are the visited pairs
+// of a grid whose key tiles are ⌈Tc/S⌉·Bc keys. The parts are S outputs and S logsumexps in the accumulation
+// type, each written once and read once: 2·S·a·B·H·N·(d + 1) bytes.
 #include <fmt/format.h>
 
 #include "core/account/closed_form/closed_form.hpp"
@@ -79,8 +79,8 @@ Prediction predict_split_kv(const Problem& problem, const Method& method) {
   w.rescale(splits * w.seq * (Formula(2) * w.depth + Formula(2)));
   w.exponentials(splits * w.seq);
   w.kernel("combine", w.query_tiles);
-  // Reset, finish and two stores a part; the queries where a key is seen; then reset, finish and two stores, and
-  // two loads and a step for every part.
+  // Reset, finish and two stores a part; the queries where a key is seen; then reset, finish and two stores,
+  // and two loads and a step for every part.
   w.steps(Formula(4) * w.query_tiles * splits + query_loads + Formula(8) * v.pairs +
           w.query_tiles * (Formula(4) + Formula(3) * splits));
   return w.finish();
