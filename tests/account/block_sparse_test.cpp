@@ -21,7 +21,7 @@ Method method(Tiling tiling, std::shared_ptr<const BlockPattern> pattern) {
 TEST_CASE("what is moved, computed, kept and visible is what loops over pairs and blocks find") {
   test::RandomShapes shapes(51);
   test::RandomPatterns patterns(52);
-  for (int n = 0; n < 800; ++n) {
+  for (int n = 0; n < 400; ++n) {
     const auto [p, t] = shapes.next(18);
     const auto pattern = patterns.next(p, t);
     CAPTURE(shape_text(p), p.causal, name_of(p.alignment), tiling_text(t),

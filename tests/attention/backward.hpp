@@ -47,8 +47,8 @@ Gradients<T> gradients_of(const Way& way, const BackwardGiven<T>& given, const E
                           Switches switches = {}) {
   const Outputs<T> outputs =
       attend<T>(given.problem, way.method(), switches, given.inputs, {.threads = execution.threads});
-  return attend_backward<T>(given.problem, way.method(), switches, given.inputs, outputs, given.d_o,
-                            execution);
+  return attend_backward<T>(way.algorithm, given.problem, way.tiling, switches, given.inputs, outputs,
+                            given.d_o, execution);
 }
 
 template <class T>
