@@ -24,7 +24,7 @@ constexpr Switches kNoRescale{.rescale = false};
 Switches with(Fault fault) { return {.fault = fault}; }
 
 std::vector<Way> tiled(std::initializer_list<Tiling> tilings) {
-  std::vector<Way> all = ways(tilings);
+  std::vector<Way> all = test::in_one_part(ways(tilings));
   std::erase_if(all, [](const Way& way) { return !test::is_tiled(way); });
   return all;
 }

@@ -353,7 +353,7 @@ TEST_CASE("without rescaling the result is right where no tile raises the maximu
       double* scores = given.inputs.scores.matrix(0, 0).row(row);
       std::swap(*std::max_element(scores, scores + 24), scores[0]);
     }
-    in_every_way(several_ways(), [&](auto type, const Way& way) {
+    in_every_way(test::in_one_part(several_ways()), [&](auto type, const Way& way) {
       failures.add(misses_of<decltype(type)>(way, given, kNoRescale).none(),
                    named<decltype(type)>(way, "falling"));
     });
@@ -391,7 +391,7 @@ TEST_CASE("without rescaling the tiled algorithms give what leaving r out gives,
     const std::vector<double>& v = given.inputs.v.data();
     for (const std::int64_t width : {1, 2, 3, 7, 64}) {
       const Unrescaled expected = unrescaled_row(scores, v, static_cast<std::size_t>(width));
-      in_every_way(ways({{2, width}}), [&](auto type, const Way& way) {
+      in_every_way(test::in_one_part(ways({{2, width}})), [&](auto type, const Way& way) {
         using T = decltype(type);
         const test::Misses misses = misses_of<T>(way, given, kNoRescale);
         if (!test::is_tiled(way)) return failures.add(misses.none(), named<T>(way, "whole rows"));
@@ -438,10 +438,12 @@ TEST_CASE("an observer is told every head in order, and changes nothing") {
     Watcher watcher;
     const auto watched = attend<double>(problem, way.method(), {}, inputs, {.observer = &watcher});
     CHECK(same_bits(watched, attend<double>(problem, way.method(), {}, inputs)));
-    CHECK(watcher.heads ==
-          std::vector<std::pair<std::int64_t, std::int64_t>>{{0, 0}, {0, 1}, {1, 0}, {1, 1}});
+    std::vector<std::pair<std::int64_t, std::int64_t>> heads{{0, 0}, {0, 1}, {1, 0}, {1, 1}};
+    // The heads of a group that are packed are one walk.
+    if (way.algorithm == Algorithm::split_kv) heads = {{0, 0}, {1, 0}};
+    CHECK(watcher.heads == heads);
     CHECK(watcher.steps > 0);
-    CHECK(watcher.steps % 4 == 0);
+    CHECK(watcher.steps % static_cast<int>(heads.size()) == 0);
   }
 }
 

@@ -54,6 +54,12 @@ inline std::vector<Way> ways(std::initializer_list<Tiling> tilings) {
   return all;
 }
 
+/// The same ways with the keys in one part: what is asked of the state from tile to tile is asked within a part.
+inline std::vector<Way> in_one_part(std::vector<Way> all) {
+  for (Way& way : all) way.splits = 1;
+  return all;
+}
+
 /// Tiles of one key, of two, of four, and of more than any case here has.
 inline std::vector<Way> key_tile_ways() { return ways({{1, 1}, {2, 2}, {3, 4}, {128, 128}}); }
 /// One query tile or several, ragged and not.

@@ -109,7 +109,7 @@ TEST_CASE(
 
 TEST_CASE("the input of a result repeats its parts and its pattern") {
   AccountRequest rows = windowed();
-  rows.tiles = {512, 512};
+  rows.seq = 256;
   rows.pattern = PatternRequest{.kind = PatternKind::rows, .rows = {"10", "11"}, .source = "'p.json'"};
   AccountRequest three = decoding();
   three.splits = SplitsRequest{3};

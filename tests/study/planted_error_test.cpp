@@ -36,6 +36,15 @@ AccountRequest request_for(Algorithm algorithm) {
 
 Problem problem() { return resolve_problem(request_for(Algorithm::flash2)).value(); }
 
+Method method_of(Algorithm algorithm) {
+  Method method{.algorithm = algorithm, .tiling = kTiles};
+  if (algorithm == Algorithm::split_kv) method.splits = 2;
+  if (const auto pattern = test::pattern_for(algorithm)) {
+    method.pattern = BlockPattern::on_tiles(*pattern, problem(), kTiles).value();
+  }
+  return method;
+}
+
 AccountReport account_with(Algorithm algorithm, const AccountSources& sources) {
   auto report = make_account(request_for(algorithm), {}, sources);
   REQUIRE(test::message_of(report) == test::kNoError);
@@ -214,7 +223,7 @@ Names figures_of_step(const Step& step) {
 
 TEST_CASE("any one step that a walk leaves out or does twice is reported, in the figures that it enters") {
   for (const auto& facts : kAlgorithms) {
-    const FollowedWalk whole(facts.algorithm, problem(), kTiles);
+    const FollowedWalk whole(problem(), method_of(facts.algorithm));
     for (std::size_t at = 0; at < whole.steps().size(); ++at) {
       for (const int times : {0, 2}) {
         const AccountReport report = after_changed_step(facts.algorithm, at, times);
@@ -228,7 +237,7 @@ TEST_CASE("any one step that a walk leaves out or does twice is reported, in the
 
 TEST_CASE("a load left out or done twice is off by the bytes of its tile, for every head") {
   for (const auto& facts : kAlgorithms) {
-    const FollowedWalk whole(facts.algorithm, problem(), kTiles);
+    const FollowedWalk whole(problem(), method_of(facts.algorithm));
     for (std::size_t at = 0; at < whole.steps().size(); ++at) {
       const Step& step = whole.steps()[at];
       if (step.operation != Operation::load || step.again) continue;
@@ -286,7 +295,7 @@ TEST_CASE("kernels that a walk forgets or launches with other blocks are reporte
   for (const auto& facts : kAlgorithms) {
     CAPTURE(facts.name);
     Names blocks;
-    const FollowedWalk whole(facts.algorithm, problem(), kTiles);
+    const FollowedWalk whole(problem(), method_of(facts.algorithm));
     for (const auto& [name, count] : whole.kernels()) {
       blocks.insert("launch." + name + ".blocks");
     }
@@ -299,7 +308,7 @@ TEST_CASE("kernels that a walk launches twice are reported") {
   for (const auto& facts : kAlgorithms) {
     CAPTURE(facts.name);
     Names again;
-    const FollowedWalk whole(facts.algorithm, problem(), kTiles);
+    const FollowedWalk whole(problem(), method_of(facts.algorithm));
     for (const auto& [name, count] : whole.kernels()) again.insert("launch." + name + " 2.blocks");
     CHECK(after_alteration(facts.algorithm, [](Altered& a) { a.kernel_times = 2; }) == again);
   }

@@ -6,6 +6,7 @@
 #include "core/base/parse.hpp"
 #include "core/study/account.hpp"
 #include "core/study/run_memory.hpp"
+#include "tests/pattern_for.hpp"
 #include "tests/study/runs.hpp"
 
 namespace flashsim {

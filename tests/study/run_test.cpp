@@ -127,7 +127,8 @@ TEST_CASE("what a run counts is what the closed form predicts, for any shape, al
                                                 .dtype = p.storage,
                                                 .causal = p.causal,
                                                 .alignment = p.alignment,
-                                                .tiles = {shape.tiling.query_rows, shape.tiling.key_rows}},
+                                                .tiles = {shape.tiling.query_rows, shape.tiling.key_rows},
+                                                .pattern = test::pattern_for(facts.algorithm)},
                                     .threads = 1 + n % 4});
       REQUIRE(report.discrepancies.empty());
       REQUIRE(report.forward.counted.hbm_total().total() > Bytes());
