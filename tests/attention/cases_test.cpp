@@ -30,7 +30,9 @@ std::vector<Way> only(std::vector<Way> all, bool tiled) {
 }
 std::vector<Way> tiled_ways() { return test::in_one_part(only(key_tile_ways(), true)); }
 std::vector<Way> whole_ways() { return only(key_tile_ways(), false); }
-std::vector<Way> tiled_ways(std::int64_t key_rows) { return test::in_one_part(only(ways({{1, key_rows}}), true)); }
+std::vector<Way> tiled_ways(std::int64_t key_rows) {
+  return test::in_one_part(only(ways({{1, key_rows}}), true));
+}
 
 TEST_CASE("a row that the mask leaves empty gives O = 0 and L = −∞") {
   Given given = given_products({0, 0, 0, 0, 0}, {0, 0}, {1, 3});

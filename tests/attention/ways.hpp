@@ -54,7 +54,8 @@ inline std::vector<Way> ways(std::initializer_list<Tiling> tilings) {
   return all;
 }
 
-/// The same ways with the keys in one part: what is asked of the state from tile to tile is asked within a part.
+/// The same ways with the keys in one part: what is asked of the state from tile to tile is asked within a
+/// part.
 inline std::vector<Way> in_one_part(std::vector<Way> all) {
   for (Way& way : all) way.splits = 1;
   return all;
