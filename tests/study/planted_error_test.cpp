@@ -210,6 +210,7 @@ Names figures_of_step(const Step& step) {
       names.insert("flops.exponentials");
       break;
     case rescale:
+    case combine:
       names.insert("flops.rescale");
       names.insert("flops.exponentials");
       break;
@@ -235,13 +236,14 @@ TEST_CASE("any one step that a walk leaves out or does twice is reported, in the
   }
 }
 
-TEST_CASE("a load left out or done twice is off by the bytes of its tile, for every head") {
+TEST_CASE("a load left out or done twice is off by the bytes of its tile, for every walk") {
   for (const auto& facts : kAlgorithms) {
     const FollowedWalk whole(problem(), method_of(facts.algorithm));
     for (std::size_t at = 0; at < whole.steps().size(); ++at) {
       const Step& step = whole.steps()[at];
       if (step.operation != Operation::load || step.again) continue;
-      const Count tile = tile_bytes(step, problem()).count * Count(8);
+      const Count walks = walks_of(problem(), method_of(facts.algorithm));
+      const Count tile = tile_bytes(step, problem()).count * walks;
       const std::string figure = "hbm." + std::string(name_of(step.operand)) + ".read_bytes";
       for (const int times : {0, 2}) {
         for (const Discrepancy& d : after_changed_step(facts.algorithm, at, times).discrepancies) {
