@@ -21,8 +21,8 @@ std::vector<Alive> saved_for_backward(const Problem& problem, const Method& meth
                                    : whole({Operand::P}, problem);
     case Algorithm::flash1: return whole({Operand::O, Operand::l, Operand::m}, problem);
     case Algorithm::flash2: return whole({Operand::O, Operand::L}, problem);
+    default: return {};
   }
-  return {};
 }
 
 std::vector<Alive> inputs_of(const Problem& problem, const Method& method) {
