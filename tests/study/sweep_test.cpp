@@ -85,7 +85,7 @@ TEST_CASE("every figure of every point is the account's") {
     REQUIRE(message_of(account) == kNoError);
     const SweepPoint& point = report.points[at];
     REQUIRE_FALSE(point.error);
-    CHECK(tiling_text(*point.tiling) == tiling_text(account->tiling));
+    CHECK(tiling_text(*point.tiling) == tiling_text(account->method.tiling));
     for (std::size_t f = 0; f < sweep_figures().size(); ++f) {
       CHECK(point.figures[f] == sweep_figures()[f].of(*account));
     }
