@@ -79,6 +79,8 @@ void add_problem_options(CLI::App& app, CommandLine& line, const std::string& ty
       ->group("How");
   add_text(app, "--tile-q", o.tile_q, "Br, rows of a query tile (default: chosen)")->group("How");
   add_text(app, "--tile-k", o.tile_k, "Bc, rows of a key/value tile (default: chosen)")->group("How");
+  add_text(app, "--splits", o.splits, "split-kv: S, parts of the keys, or auto (the default)")->group("How");
+  add_text(app, "--pattern", o.pattern, "block-sparse: window:W, strided:C or a file.json")->group("How");
   add_text(app, "--sram", o.sram, "shared memory of a block in place of the GPU's: 192KiB")->group("How");
   add_text(app, "--gpu", o.gpu, "a name (flashsim list machines) or a file (default a100)")->group("Where");
 }

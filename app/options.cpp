@@ -31,6 +31,9 @@ Result<AccountRequest> given_request(const AccountOptions& options) {
   parser.parse(options.key_order, request.key_order, key_order_named);
   parser.parse(options.overlap, request.overlap, overlap_named);
   parser.dimension("--blocks-per-sm", options.blocks_per_sm, request.blocks_per_sm);
+  parser.parse(options.splits, request.splits,
+               [](const std::string& text) { return parse_splits("--splits", text); });
+  parser.parse(options.pattern, request.pattern, parse_pattern);
   if (parser.error()) return *parser.error();
   request.causal = options.causal;
   if (options.deterministic) request.deterministic = true;

@@ -12,8 +12,8 @@ namespace flashsim {
 /// The texts that were given; what is absent wasn't.
 struct AccountOptions {
   std::optional<std::string> algo, batch, heads, kv_heads, seq, kv_seq, head_dim, dtype, alignment, tile_q,
-      tile_k, sram, gpu, model, input, machine, launch_order, key_order, overlap, blocks_per_sm,
-      pass, passes;
+      tile_k, sram, gpu, model, input, machine, launch_order, key_order, overlap, blocks_per_sm, pass, passes,
+      splits, pattern;
   std::optional<bool> causal;
   bool deterministic = false;
   bool count = false;

@@ -20,6 +20,7 @@ class FollowedWalk : public Listener {
   FollowedWalk(Algorithm algorithm, const Problem& problem, Tiling tiling) {
     walk(algorithm, problem, tiling, *this);
   }
+  FollowedWalk(const Problem& problem, const Method& method) { walk(problem, method, *this); }
 
   /// The steps, with the kernel that each belongs to.
   [[nodiscard]] const std::vector<Step>& steps() const& { return steps_; }
@@ -58,6 +59,7 @@ class FollowedWalk : public Listener {
     if (moves) text += fmt::format(" {}", name_of(step.operand));
     if (step.query_tile >= 0) text += fmt::format(" {}", step.query_tile);
     if (step.key_tile >= 0) text += fmt::format(" {}", step.key_tile);
+    if (step.part >= 0) text += fmt::format(" part {}", step.part);
     if (step.again) text += " again";
     if (step.idle) text += " idle";
     if (step.elsewhere) text += " elsewhere";

@@ -99,6 +99,38 @@ FactsBlock block_facts(const AccountReport& r) {
                              kernel.registers_overflow ? "; more than there are: the rest spills" : "")}}};
 }
 
+/// How split-kv's parts were chosen, and what a pattern keeps: empty for the others.
+FactsBlock method_facts(const AccountReport& r) {
+  FactsBlock block{.heading = "The method"};
+  if (r.splits) {
+    const SplitChoice& s = *r.splits;
+    std::string how = "asked for";
+    if (s.automatic && s.filled()) {
+      how = fmt::format("{} blocks fill the {} SMs to 80 % as they are", grouped(s.blocks.value()), s.sms);
+    } else if (s.automatic) {
+      how = fmt::format("{} × {} blocks on {} SMs: {} at work over all waves, at best {}", s.splits,
+                        grouped(s.blocks.value()), s.sms, percent(s.efficiency()), percent(s.best));
+    }
+    block.facts.push_back({"parts", grouped(s.splits),
+                           fmt::format("of {} key tile{}; {}", grouped(s.tiles_a_split()),
+                                       s.tiles_a_split() == 1 ? "" : "s", how)});
+    block.facts.push_back({"packed rows", grouped(r.problem.seq * (r.problem.heads / r.problem.kv_heads)),
+                           fmt::format("{} query heads read each key/value head at once",
+                                       r.problem.heads / r.problem.kv_heads)});
+  }
+  if (r.prediction.pattern) {
+    const KeptBlocks& kept = *r.prediction.pattern;
+    block.facts.push_back(
+        {"blocks kept", percent(kept.fraction()),
+         fmt::format("{} of {} a head, by {}", grouped(kept.kept.value()), grouped(kept.blocks.value()),
+                     pattern_text(r.method.pattern->request()))});
+    block.facts.push_back({"visited", grouped(r.prediction.tile_pairs.visited.value()),
+                           fmt::format("of {} that {} visits without it", grouped(kept.dense.value()),
+                                       facts_of(Algorithm::flash2).title)});
+  }
+  return block;
+}
+
 FactsBlock launch_facts(const AccountReport& r) {
   const Flow sm = r.tally().sm_total();
   const Flow sram = r.tally().sram_total();
@@ -233,6 +265,13 @@ std::string pass_text(Pass pass) {
   return {};
 }
 
+std::string method_text(const Method& method) {
+  if (method.algorithm == Algorithm::split_kv) {
+    return fmt::format(" · {} part{}", method.splits, method.splits == 1 ? "" : "s");
+  }
+  return method.pattern == nullptr ? "" : fmt::format(" · {}", pattern_text(method.pattern->request()));
+}
+
 std::string problem_text(const Problem& problem) {
   return fmt::format("{} · {} · {}", shape_text(problem), name_of(problem.storage), mask_text(problem));
 }
@@ -251,11 +290,13 @@ Document account_document(const AccountReport& report, bool explain) {
   Document document;
   document.emplace_back(
       Title{fmt::format("{} {}", facts_of(r.method.algorithm).title, pass_text(r.method.pass)),
-            fmt::format("{}{} · {} {} · {}", problem_text(r.problem), passes_text(r), is_chunked(r) ? "chunks" : "tiles",
-                        tiling_text(r.method.tiling), r.machine.title)});
+            fmt::format("{}{} · {} {}{} · {}", problem_text(r.problem), passes_text(r),
+                        is_chunked(r) ? "chunks" : "tiles", tiling_text(r.method.tiling),
+                        method_text(r.method), r.machine.title)});
   document.emplace_back(traffic_table("HBM traffic", r.tally(), r.problem));
   if (facts_of(r.method.algorithm).stores_scores) document.emplace_back(score_matrix_facts(r));
   document.emplace_back(check_line(r));
+  if (FactsBlock method = method_facts(r); !method.facts.empty()) document.emplace_back(std::move(method));
   document.emplace_back(memory_facts(r));
   if (r.method.pass != Pass::forward) document.emplace_back(saved_facts(r));
   document.emplace_back(arithmetic_facts(r));
@@ -263,6 +304,11 @@ Document account_document(const AccountReport& report, bool explain) {
   document.emplace_back(launch_facts(r));
   add_machine(r, document);
   if (r.standard && r.method.algorithm != Algorithm::standard) document.emplace_back(standard_bars(r));
+  if (r.method.algorithm == Algorithm::block_sparse) {
+    document.emplace_back(
+        LinesBlock{{"Block-sparse attention computes another function: what the pattern leaves "
+                    "out is masked. Standard computes all of it."}});
+  }
   if (explain) add_explanations(r, document);
   return document;
 }
@@ -305,6 +351,21 @@ CsvTable account_csv(const AccountReport& report, bool explain) {
     add("input", "", "key_order", name_of(r.habits.key_order));
     add("input", "", "overlap", name_of(r.habits.overlap));
     if (r.habits.blocks_per_sm) add("input", "", "blocks_per_sm", *r.habits.blocks_per_sm);
+  }
+  if (r.splits) {
+    add("input", "", "splits", r.splits->automatic ? "auto" : fmt::format("{}", r.splits->splits));
+    add("splits", "", "count", r.splits->splits);
+    add("splits", "", "key_tiles_each", r.splits->tiles_a_split());
+    add("splits", "", "wave_efficiency", r.splits->efficiency());
+    add("splits", "", "best_wave_efficiency", r.splits->best);
+  }
+  if (r.prediction.pattern) {
+    add("input", "", "pattern", pattern_text(r.method.pattern->request()));
+    add("pattern", "", "kept_blocks", r.prediction.pattern->kept.value());
+    add("pattern", "", "blocks", r.prediction.pattern->blocks.value());
+    add("pattern", "", "kept_fraction", r.prediction.pattern->fraction());
+    add("pattern", "", "visited_blocks", r.prediction.tile_pairs.visited.value());
+    add("pattern", "", "dense_visited_blocks", r.prediction.pattern->dense.value());
   }
   add_traffic_rows(table, "hbm", tally, p);
   add_flow("sm", "total", tally.sm_total());

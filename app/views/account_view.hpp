@@ -21,6 +21,8 @@ std::string problem_text(const Problem& problem);
 
 /// "O 64.0 MiB + L 1.00 MiB"
 std::string alive_text(const std::vector<Alive>& alive);
+/// " · 12 parts" or " · window:1024", what a method leaves open beside its tiles; "" where there is nothing.
+std::string method_text(const Method& method);
 
 Document account_document(const AccountReport& report, bool explain);
 

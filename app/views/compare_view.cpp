@@ -1,5 +1,7 @@
 #include "app/views/compare_view.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -20,6 +22,10 @@ TableBlock machine_table(const CompareReport& report) {
   TableBlock table{.heading = "On the machine",
                    .columns = {"HBM read", "HBM written", "L2 hits", "time", "bound"}};
   for (const AccountReport& r : report.accounts) {
+    if (!r.simulation) {
+      table.rows.push_back({std::string(facts_of(r.method.algorithm).name), "–", "–", "–", "–", "–"});
+      continue;
+    }
     const AfterL2& after = r.simulation->after_l2;
     const auto& time = r.simulation->time;
     table.rows.push_back({std::string(facts_of(r.method.algorithm).name), size_text(after.hbm.read),
@@ -27,6 +33,11 @@ TableBlock machine_table(const CompareReport& report) {
                           time ? seconds_text(time->total) : "–", time ? time->bound : "–"});
   }
   return table;
+}
+
+bool any_simulated(const CompareReport& report) {
+  return std::any_of(report.accounts.begin(), report.accounts.end(),
+                     [](const AccountReport& r) { return r.simulation.has_value(); });
 }
 
 }  // namespace
@@ -47,7 +58,7 @@ Document compare_document(const CompareReport& report, bool explain) {
   for (const AccountReport& r : report.accounts) {
     const std::string name(facts_of(r.method.algorithm).name);
     const Flow total = r.tally().hbm_total();
-    traffic.rows.push_back({name, tiling_text(r.method.tiling), size_text(total.read),
+    traffic.rows.push_back({name, tiling_text(r.method.tiling) + method_text(r.method), size_text(total.read),
                             size_text(total.written), size_text(total.total()),
                             three_digits(100 * ratio(total.total(), standard)) + " %",
                             three_digits(r.intensity().value)});
@@ -61,7 +72,7 @@ Document compare_document(const CompareReport& report, bool explain) {
   document.emplace_back(std::move(traffic));
   document.emplace_back(std::move(bars));
   document.emplace_back(std::move(rest));
-  if (first.simulation) document.emplace_back(machine_table(report));
+  if (any_simulated(report)) document.emplace_back(machine_table(report));
   if (!report.left_out.empty()) {
     std::vector<std::string_view> names;
     for (const Algorithm algorithm : report.left_out) names.push_back(facts_of(algorithm).name);
@@ -86,6 +97,8 @@ CsvTable compare_csv(const CompareReport& report) {
   CsvTable table{.header = {"algorithm",
                             "tile_q",
                             "tile_k",
+                            "splits",
+                            "pattern",
                             "hbm_read_bytes",
                             "hbm_write_bytes",
                             "hbm_total_bytes",
@@ -106,7 +119,7 @@ CsvTable compare_csv(const CompareReport& report) {
                             "waves",
                             "sm_share",
                             "predicted_equals_counted"}};
-  const bool simulated = report.accounts.front().simulation.has_value();
+  const bool simulated = any_simulated(report);
   if (simulated) {
     for (const char* column : {"hbm_after_l2_read_bytes", "hbm_after_l2_write_bytes", "l2_hit_rate",
                                "time_seconds", "time_bound"}) {
@@ -121,12 +134,15 @@ CsvTable compare_csv(const CompareReport& report) {
     const Occupancy& kernel = r.main_kernel();
     const auto equal = r.predicted_equals_counted();
     std::vector<std::string> row{std::string(facts_of(r.method.algorithm).name)};
+    row.push_back(fmt::format("{}", r.method.tiling.query_rows));
+    row.push_back(fmt::format("{}", r.method.tiling.key_rows));
+    row.push_back(r.splits ? fmt::format("{}", r.splits->splits) : "");
+    row.push_back(r.method.pattern != nullptr ? pattern_text(r.method.pattern->request()) : "");
     for (const std::int64_t number :
-         {r.method.tiling.query_rows, r.method.tiling.key_rows, hbm.read.value(), hbm.written.value(),
-          hbm.total().value(), sm.read.value(), sm.written.value(), sram.read.value(), sram.written.value(),
-          r.peak_intermediate().value(), tally.peak_allocated.value(), r.flops.paper.value().value(),
-          r.flops.exact.value().value(), tally.work.products.value(), tally.work.rescale.value(),
-          tally.work.exponentials.value()}) {
+         {hbm.read.value(), hbm.written.value(), hbm.total().value(), sm.read.value(), sm.written.value(),
+          sram.read.value(), sram.written.value(), r.peak_intermediate().value(),
+          tally.peak_allocated.value(), r.flops.paper.value().value(), r.flops.exact.value().value(),
+          tally.work.products.value(), tally.work.rescale.value(), tally.work.exponentials.value()}) {
       row.push_back(fmt::format("{}", number));
     }
     row.push_back(fmt::format("{}", r.intensity().value));
@@ -135,7 +151,9 @@ CsvTable compare_csv(const CompareReport& report) {
     row.push_back(fmt::format("{}", kernel.waves));
     row.push_back(fmt::format("{}", kernel.sm_share));
     row.push_back(equal ? (*equal ? "true" : "false") : "");
-    if (simulated) {
+    if (simulated && !r.simulation) {
+      row.insert(row.end(), 5, "");
+    } else if (simulated) {
       const AfterL2& after = r.simulation->after_l2;
       const auto& time = r.simulation->time;
       row.push_back(fmt::format("{}", after.hbm.read.value()));

@@ -73,6 +73,7 @@ BarsBlock resource_bars(const PredictedTime& time) {
 }  // namespace
 
 void add_machine(const AccountReport& r, Document& document) {
+  if (!r.not_simulated.empty()) document.emplace_back(VerdictLine{Tone::neutral, r.not_simulated});
   if (!r.simulation) return;
   document.emplace_back(after_l2_facts(r));
   if (!r.simulation->time) {

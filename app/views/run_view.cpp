@@ -55,10 +55,11 @@ std::string switches_text(const RunPlan& plan) {
 
 Title title(const RunReport& r) {
   const RunPlan& plan = r.plan;
-  return {fmt::format("{} forward{}", facts_of(plan.algorithm).title, plan.backward ? " and backward" : ""),
-          fmt::format("{} · {} · {} · tiles {} · {} thread{}, {}{}", shape_text(plan.problem),
-                      type_text(plan), mask_text(plan.problem), tiling_text(plan.tiling), plan.threads,
-                      plan.threads == 1 ? "" : "s", vector_target(), switches_text(plan))};
+  return {
+      fmt::format("{} forward{}", facts_of(plan.algorithm).title, plan.backward ? " and backward" : ""),
+      fmt::format("{} · {} · {} · tiles {}{} · {} thread{}, {}{}", shape_text(plan.problem), type_text(plan),
+                  mask_text(plan.problem), tiling_text(plan.tiling), method_text(plan.method()), plan.threads,
+                  plan.threads == 1 ? "" : "s", vector_target(), switches_text(plan))};
 }
 
 std::string drawn_text(const RandomTensors& random) {
@@ -176,6 +177,13 @@ VerdictLine verdict_line(const RunReport& r) {
   return {};
 }
 
+/// What the first fault was held against.
+const char* truth_text(const RunReport& r) {
+  if (!r.first_fault->key_tile) return "the truth";
+  return r.plan.method().splits > 1 ? "the truth over the keys of its part seen so far"
+                                    : "the truth over the keys seen so far";
+}
+
 /// Where it first went wrong: row, tile and value, and why.
 FactsBlock fault_facts(const RunReport& r) {
   FactsBlock block;
@@ -189,8 +197,7 @@ FactsBlock fault_facts(const RunReport& r) {
     block.facts.push_back({"value", "",
                            fmt::format("{} is {}, and {} is {}, give or take {}",
                                        f.column ? fmt::format("O[{}]", *f.column) : "L", value_text(f.got),
-                                       f.key_tile ? "the truth over the keys seen so far" : "the truth",
-                                       value_text(f.expected), error_text(f.tolerance))});
+                                       truth_text(r), value_text(f.expected), error_text(f.tolerance))});
   }
   if (!r.why.empty()) block.facts.push_back({"why", "", r.why});
   return block;

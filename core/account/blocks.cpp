@@ -46,6 +46,7 @@ class Recorder : public Listener {
  public:
   Recorder(const Problem& problem, const Method& method, const Clock* clock, Overlap overlap)
       : problem_(problem),
+        query_tiles_(TileGrid(problem, method.tiling).query_tiles()),
         key_tiles_(TileGrid(problem, method.tiling).key_tiles()),
         clock_(clock),
         overlap_(overlap),
@@ -61,8 +62,9 @@ class Recorder : public Listener {
   }
   void step(const Step& step) override {
     if (!block_ || step.elsewhere) return;
-    if (step.query_tile != query_tile_ || step.key_tile != key_tile_) {
+    if (step.query_tile != query_tile_ || step.key_tile != key_tile_ || step.part != part_) {
       end_beat();
+      part_ = step.part;
       query_tile_ = step.query_tile;
       key_tile_ = step.key_tile;
     }
@@ -97,6 +99,7 @@ class Recorder : public Listener {
   };
 
   [[nodiscard]] std::int64_t tile_of(const Step& step) const {
+    if (is_part(step.operand)) return step.part * query_tiles_ + step.query_tile;
     switch (shape_of(step.operand)) {
       case OperandShape::key_rows: return step.key_tile;
       case OperandShape::scores:
@@ -127,7 +130,7 @@ class Recorder : public Listener {
     kernels_.back().push_back({std::move(block_), std::move(beat_keys_)});
     block_ = nullptr;
     beat_keys_.clear();
-    query_tile_ = key_tile_ = -1;
+    query_tile_ = key_tile_ = part_ = -1;
   }
   /// Each run of beats that have a key tile is turned around.
   static void reverse_keys(BlockProgram& program, const std::vector<std::int64_t>& key_tiles) {
@@ -141,6 +144,7 @@ class Recorder : public Listener {
   }
 
   const Problem& problem_;
+  std::int64_t query_tiles_;
   std::int64_t key_tiles_;
   const Clock* clock_;
   Overlap overlap_;
@@ -151,6 +155,7 @@ class Recorder : public Listener {
   std::vector<std::int64_t> beat_keys_;
   std::int64_t query_tile_ = -1;
   std::int64_t key_tile_ = -1;
+  std::int64_t part_ = -1;
   std::vector<std::vector<Recorded>> kernels_;
 };
 
@@ -170,14 +175,17 @@ class KernelNames : public Listener {
 }  // namespace
 
 BlockSource::BlockSource(const Problem& problem, const Method& method, Habits habits, const Clock* clock)
-    : problem_(problem), method_(method), habits_(habits), clock_(clock) {
-  const std::int64_t query_tiles = TileGrid(problem, method.tiling).query_tiles();
+    : problem_(method.algorithm == Algorithm::split_kv ? packed_heads(problem) : problem),
+      method_(method),
+      habits_(habits),
+      clock_(clock) {
+  const std::int64_t query_tiles = TileGrid(problem_, method.tiling).query_tiles();
   KernelNames names(kernels_);
   if (method.pass != Pass::forward) {
-    walk(problem, method, names);
+    walk(problem_, method, names);
     return;
   }
-  walk_blocks(problem, method, {0, 1}, names);
+  walk_blocks(problem_, method, {0, 1}, names);
   // A kernel whose blocks don't divide among the query tiles walks a head as a whole.
   const bool divides = std::all_of(kernels_.begin(), kernels_.end(),
                                    [&](const Kernel& kernel) { return kernel.blocks % query_tiles == 0; });
@@ -186,6 +194,7 @@ BlockSource::BlockSource(const Problem& problem, const Method& method, Habits ha
 
 std::int64_t BlockSource::tiles_of(Operand operand) const {
   const TileGrid grid(problem_, method_.tiling);
+  if (is_part(operand)) return grid.query_tiles() * method_.splits;
   switch (shape_of(operand)) {
     case OperandShape::key_rows: return grid.key_tiles();
     case OperandShape::scores: return grid.query_tiles() * grid.key_tiles();

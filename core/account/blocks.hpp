@@ -59,7 +59,7 @@ class BlockSource {
   /// Records the blocks of query tile `part`, or of the whole walk, for each kernel.
   std::vector<Programs> record(std::int64_t part);
 
-  const Problem& problem_;
+  Problem problem_;  ///< as the walks see it
   const Method& method_;
   Habits habits_;
   const Clock* clock_;

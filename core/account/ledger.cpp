@@ -78,7 +78,9 @@ void Ledger::work_on(const Step& step) {
     case Operation::finish:
       if (step.operand != Operand::O) work.normalise += Flops(rows);
       if (step.operand == Operand::l) break;
-      sram += {.read = accumulator, .written = Bytes(rows * depth * stored)};
+      // The output of a part stays in the accumulation type.
+      sram += {.read = accumulator,
+               .written = step.operand == Operand::L_part ? accumulator : Bytes(rows * depth * stored)};
       work.normalise += Flops(rows * depth);
       break;
     case Operation::row_maximum:
@@ -92,8 +94,9 @@ void Ledger::work_on(const Step& step) {
       work.exponentials += entries;
       break;
     case Operation::combine:
+      // O_i ← O_i + p · O_part and l ← l + p with p = exp(L_part − m), a part at a time.
       sram += {.read = accumulator + accumulator, .written = accumulator};
-      work.rescale += Flops(Count(2) * rows * (depth + 1));
+      work.rescale += Flops(rows * (Count(2) * depth + 2));
       work.exponentials += rows;
       break;
     case Operation::row_dot: {

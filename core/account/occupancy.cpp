@@ -99,6 +99,12 @@ Footprint footprint_of(Algorithm algorithm, std::string_view kernel, const Probl
   const Count br = tiling.query_rows;
   const Count bc = tiling.key_rows;
   const Count d = problem.head_dim;
+  if (algorithm == Algorithm::split_kv && kernel == "combine") {
+    return {.shared_memory = {},
+            .registers = {{"O_part", Bytes(br * d * summed)},
+                          {"O_i", Bytes(br * d * summed)},
+                          {"m_i, l_i", Bytes(Count(2) * br * summed)}}};
+  }
   if (facts_of(algorithm).tiled && is_backward(kernel)) {
     return flash_backward_footprint(kernel, Tiles(problem, tiling), algorithm == Algorithm::flash1);
   }

@@ -27,8 +27,27 @@ struct Alive {
   Bytes size;  ///< over all heads
 };
 
+/// Pairs of a query and a key tile, of one walk.
+struct TilePairs {
+  Count visited;  ///< loaded and computed
+  Count query_tiles;
+  Count key_tiles;
+};
+
+/// What a pattern leaves of one head's blocks.
+struct KeptBlocks {
+  Count kept;    ///< there, whether the causal mask shows them or not
+  Count blocks;  ///< Tr·Tc
+  Count dense;   ///< that the causal mask alone would visit; those that are visited stand in TilePairs
+  [[nodiscard]] double fraction() const {
+    return static_cast<double>(kept.value()) / static_cast<double>(blocks.value());
+  }
+};
+
 struct Prediction {
   Tally tally;
+  TilePairs tile_pairs;
+  std::optional<KeptBlocks> pattern;  ///< of block-sparse with a pattern
   std::vector<Explanation> explanations;
   std::vector<Alive> intermediate;  ///< alive at the peak, as the lesson counts it
   std::vector<Alive> allocated;     ///< alive at the peak, as an allocator sees it
@@ -56,7 +75,7 @@ struct ProblemFlops {
   /// algorithm: what papers divide by (arXiv 2307.08691, section 4.1).
   Formula paper = 0;
   /// 2·d for every visible pair and product: two forward; backward four where P is kept, five where S has to
-  /// be computed again.
+  /// be computed again. Under a pattern of blocks the pairs that it and the mask leave visible.
   Formula exact = 0;
 };
 ProblemFlops problem_flops(const Problem& problem, const Method& method);

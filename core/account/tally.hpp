@@ -32,9 +32,10 @@ struct Work {
   Flops mask;          ///< 1 an entry of a tile that holds a masked pair (and the whole tile is looked at)
   Flops softmax;       ///< 3 an entry: comparison, subtraction, sum (and 1 division where P is normalised);
                        ///< backward its gradient: P again, D, P ∘ (dP − D)
-  Flops rescale;       ///< online: O and l times r, and the row sum added: d + 2 a row; combine: 2d + 2
+  Flops rescale;       ///< online: O and l times r, and the row sum added: d + 2 a row; a part of the keys
+                       ///< weighed and added to O and l: 2·d + 2 a row
   Flops normalise;     ///< O divided by l: d a row; m + ln l added: 1 a row
-  Count exponentials;  ///< 1 an entry each time it is taken, and 1 a row for r
+  Count exponentials;  ///< 1 an entry each time it is taken, and 1 a row for r or the weight of a part
 };
 
 struct KernelLaunch {

@@ -95,49 +95,60 @@ Listener* follower(const Execution& execution, int thread) {
   return execution.listeners.empty() ? nullptr : execution.listeners[static_cast<std::size_t>(thread)];
 }
 
+/// The rows of `group` heads, one head after another.
 template <class T>
-HeadTensors<T> head_of(const Problem& problem, const Inputs<T>& inputs, Outputs<T>& outputs, std::int64_t b,
-                       std::int64_t h) {
-  const std::int64_t kv_head = problem.kv_head_of(h);
-  HeadTensors<T> head{
-      .v = inputs.v.matrix(b, kv_head), .o = outputs.o.matrix(b, h), .lse = outputs.lse.matrix(b, h)};
+MatrixView<T> heads_from(MatrixView<T> first, std::int64_t group) {
+  first.rows *= group;
+  return first;
+}
+
+/// The tensors of walk (b, h): those of a query head, or of all heads of a group that `walked` has packed.
+template <class T>
+HeadTensors<T> walk_tensors(const Problem& walked, const Inputs<T>& inputs, Outputs<T>& outputs,
+                            std::int64_t b, std::int64_t h) {
+  const std::int64_t group = walked.rows_per_query;
+  const std::int64_t kv_head = walked.kv_head_of(h);
+  HeadTensors<T> head{.v = inputs.v.matrix(b, kv_head),
+                      .o = heads_from(outputs.o.matrix(b, h * group), group),
+                      .lse = heads_from(outputs.lse.matrix(b, h * group), group)};
   if (inputs.scores_given()) {
-    head.scores = inputs.scores.matrix(b, h);
+    head.scores = heads_from(inputs.scores.matrix(b, h * group), group);
   } else {
-    head.q = inputs.q.matrix(b, h);
+    head.q = heads_from(inputs.q.matrix(b, h * group), group);
     head.k = inputs.k.matrix(b, kv_head);
   }
   return head;
 }
 
-/// Each head's walk as it stands, or one query tile of one head, under the observer's eyes.
+/// Each walk as it stands, or one query tile of one walk, under the observer's eyes. `walked` is the problem
+/// as the walks see it.
 template <class T>
-void attend_observed(const Method& method, const Problem& problem, Switches switches, const Inputs<T>& inputs,
+void attend_observed(const Problem& walked, const Method& method, Switches switches, const Inputs<T>& inputs,
                      const Execution& execution, Outputs<T>& outputs) {
-  const TileGrid grid(problem, method.tiling);
+  const TileGrid grid(walked, method.tiling);
   Range part = grid.every_query_tile();
   if (execution.only) part = {execution.only->query_tile, execution.only->query_tile + 1};
   const Range rows{grid.rows(part.begin).begin, grid.rows(part.end - 1).end};
-  Executor<T> executor(method, problem, switches, Executor<T>::Pass::forward, part.size(), true);
-  for (std::int64_t b = 0; b < problem.batch; ++b) {
-    for (std::int64_t h = 0; h < problem.heads; ++h) {
+  Executor<T> executor(walked, method, switches, Executor<T>::Pass::forward, part.size(), true);
+  for (std::int64_t b = 0; b < walked.batch; ++b) {
+    for (std::int64_t h = 0; h < walked.heads; ++h) {
       if (execution.only && (execution.only->batch != b || execution.only->head != h)) continue;
       execution.observer->begin_head(b, h);
-      executor.begin(head_of(problem, inputs, outputs, b, h), part.begin);
+      executor.begin(walk_tensors(walked, inputs, outputs, b, h), part.begin);
       Observed<T> observed(executor, *execution.observer);
-      walk_part(problem, method, part, observed);
+      walk_part(walked, method, part, observed);
       executor.complete(rows);
     }
   }
 }
 
-/// The walk's parts of one query tile each, side by side.
+/// The walks' parts of one query tile each, side by side.
 template <class T>
-void attend_in_parts(const Method& method, const Problem& problem, Switches switches, const Inputs<T>& inputs,
+void attend_in_parts(const Problem& walked, const Method& method, Switches switches, const Inputs<T>& inputs,
                      const Execution& execution, Outputs<T>& outputs) {
-  const TileGrid grid(problem, method.tiling);
+  const TileGrid grid(walked, method.tiling);
   const std::int64_t query_tiles = grid.query_tiles();
-  const std::int64_t heads = problem.batch * problem.heads;
+  const std::int64_t heads = walked.batch * walked.heads;
   const auto work_of = [&](std::int64_t i) {
     return 1 + (facts_of(method.algorithm).tiled ? grid.visited_key_tiles(i) : grid.key_tiles());
   };
@@ -145,7 +156,7 @@ void attend_in_parts(const Method& method, const Problem& problem, Switches swit
   for (std::int64_t i = 0; i < query_tiles; ++i) work += work_of(i);
   Meter meter(execution, work * heads);
   Executors<T> executors(execution.threads, [&] {
-    return std::make_unique<Executor<T>>(method, problem, switches, Executor<T>::Pass::forward, 1);
+    return std::make_unique<Executor<T>>(walked, method, switches, Executor<T>::Pass::forward, 1);
   });
   run_tasks(execution.threads, heads * query_tiles, [&](int thread) {
     Executor<T>& executor = executors.of(thread);
@@ -153,8 +164,8 @@ void attend_in_parts(const Method& method, const Problem& problem, Switches swit
       const std::int64_t head = task / query_tiles;
       // The last query tile sees the most keys: the longest first.
       const std::int64_t i = query_tiles - 1 - task % query_tiles;
-      executor.begin(head_of(problem, inputs, outputs, head / problem.heads, head % problem.heads), i);
-      walk_part(problem, method, {i, i + 1}, followed);
+      executor.begin(walk_tensors(walked, inputs, outputs, head / walked.heads, head % walked.heads), i);
+      walk_part(walked, method, {i, i + 1}, followed);
       executor.complete(grid.rows(i));
       meter.add(work_of(i));
     };
@@ -177,7 +188,7 @@ struct BackwardPass {
 
   [[nodiscard]] Method method() const { return {.algorithm = algorithm, .tiling = tiling}; }
   [[nodiscard]] HeadTensors<T> head(std::int64_t b, std::int64_t h) {
-    HeadTensors<T> one = head_of(problem, inputs, outputs, b, h);
+    HeadTensors<T> one = walk_tensors(problem, inputs, outputs, b, h);
     one.d_o = d_o.matrix(b, h);
     one.dq = gradients.dq.matrix(b, h);
     one.dk = gradients.dk.matrix(b, problem.kv_head_of(h));
@@ -196,7 +207,7 @@ void standard_backward(BackwardPass<T>& pass) {
   const std::int64_t group = problem.heads / problem.kv_heads;
   const std::int64_t groups = problem.batch * problem.kv_heads;
   Executors<T> executors(pass.execution.threads, [&] {
-    return std::make_unique<Executor<T>>(pass.method(), problem, pass.switches, Executor<T>::Pass::backward,
+    return std::make_unique<Executor<T>>(problem, pass.method(), pass.switches, Executor<T>::Pass::backward,
                                          grid.query_tiles());
   });
   Meter meter(pass.execution, groups * group);
@@ -209,7 +220,7 @@ void standard_backward(BackwardPass<T>& pass) {
       const std::int64_t b = task / problem.kv_heads;
       for (std::int64_t g = 0; g < group; ++g) {
         const std::int64_t h = task % problem.kv_heads * group + g;
-        executor.begin(head_of(problem, pass.inputs, again, b, h), 0);
+        executor.begin(walk_tensors(problem, pass.inputs, again, b, h), 0);
         walk(pass.algorithm, problem, pass.tiling, executor);
         executor.begin(pass.head(b, h), 0);
         Followed<T> followed(executor, follower(pass.execution, thread));
@@ -231,7 +242,7 @@ void flash2_backward(BackwardPass<T>& pass) {
   Turns query_turns(heads * query_tiles);
   Turns key_turns(problem.batch * problem.kv_heads * key_tiles);
   Executors<T> executors(pass.execution.threads, [&] {
-    return std::make_unique<Executor<T>>(pass.method(), problem, pass.switches, Executor<T>::Pass::backward,
+    return std::make_unique<Executor<T>>(problem, pass.method(), pass.switches, Executor<T>::Pass::backward,
                                          1);
   });
   const auto by_query_tile = [&](const auto& work) {
@@ -279,14 +290,15 @@ void flash2_backward(BackwardPass<T>& pass) {
 }  // namespace
 
 template <class T>
-Outputs<T> attend(const Method& method, const Problem& problem, Switches switches, const Inputs<T>& inputs,
+Outputs<T> attend(const Problem& problem, const Method& method, Switches switches, const Inputs<T>& inputs,
                   const Execution& execution) {
   Outputs<T> outputs{Tensor4<T>(problem.batch, problem.heads, problem.seq, problem.head_dim),
                      Tensor4<T>(problem.batch, problem.heads, problem.seq, 1)};
+  const Problem walked = method.algorithm == Algorithm::split_kv ? packed_heads(problem) : problem;
   if (execution.observer != nullptr) {
-    attend_observed(method, problem, switches, inputs, execution, outputs);
+    attend_observed(walked, method, switches, inputs, execution, outputs);
   } else {
-    attend_in_parts(method, problem, switches, inputs, execution, outputs);
+    attend_in_parts(walked, method, switches, inputs, execution, outputs);
   }
   return outputs;
 }
@@ -329,9 +341,9 @@ void round_to_storage(const Problem& problem, Tensor4<T>& tensor) {
 
 const char* vector_target() { return tile_kernels<float>().target; }
 
-template Outputs<float> attend(const Method&, const Problem&, Switches, const Inputs<float>&,
+template Outputs<float> attend(const Problem&, const Method&, Switches, const Inputs<float>&,
                                const Execution&);
-template Outputs<double> attend(const Method&, const Problem&, Switches, const Inputs<double>&,
+template Outputs<double> attend(const Problem&, const Method&, Switches, const Inputs<double>&,
                                 const Execution&);
 template Gradients<float> attend_backward(Algorithm, const Problem&, Tiling, Switches, const Inputs<float>&,
                                           const Outputs<float>&, const Tensor4<float>&, const Execution&);

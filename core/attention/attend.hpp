@@ -17,7 +17,7 @@
 
 namespace flashsim {
 
-/// One query tile of one head.
+/// One query tile of one walk, which is that of a head, or of a key/value head where groups are packed.
 struct QueryTilePlace {
   std::int64_t batch = 0, head = 0, query_tile = 0;
 };
@@ -41,14 +41,14 @@ struct Execution {
 ///
 /// Of eager's passes dropout is none that can be executed, and neither is a mask of padded keys.
 template <class T>
-Outputs<T> attend(const Method& method, const Problem& problem, Switches switches, const Inputs<T>& inputs,
+Outputs<T> attend(const Problem& problem, const Method& method, Switches switches, const Inputs<T>& inputs,
                   const Execution& execution = {});
 
 /// The same of an algorithm that has nothing to choose but its tiles.
 template <class T>
 Outputs<T> attend(Algorithm algorithm, const Problem& problem, Tiling tiling, Switches switches,
                   const Inputs<T>& inputs, const Execution& execution = {}) {
-  return attend<T>(Method{.algorithm = algorithm, .tiling = tiling}, problem, switches, inputs, execution);
+  return attend<T>(problem, Method{.algorithm = algorithm, .tiling = tiling}, switches, inputs, execution);
 }
 
 /// The gradients can be executed, and not only accounted for.

@@ -25,7 +25,7 @@ std::int64_t padded(std::int64_t columns) {
 }  // namespace
 
 template <class T>
-Executor<T>::Executor(const Method& method, const Problem& problem, Switches switches, Pass pass,
+Executor<T>::Executor(const Problem& problem, const Method& method, Switches switches, Pass pass,
                       std::int64_t query_tiles, bool watched)
     : algorithm_(method.algorithm),
       problem_(problem),
@@ -40,7 +40,8 @@ Executor<T>::Executor(const Method& method, const Problem& problem, Switches swi
       chunk_rows_(std::min(method.tiling.query_rows, problem.seq)),
       row_keys_(problem.kv_seq),
       watched_(watched),
-      rounds_(is_narrower<T>(problem.storage)) {
+      rounds_(is_narrower<T>(problem.storage)),
+      rows_(std::min(query_tiles * chunk_rows_, problem.seq)) {
   const Tiling tiling = method.tiling;
   const bool pads = switches.fault == Fault::unmasked_padding && !whole_rows_;
   const std::int64_t chunk_keys = pads ? tiling.key_rows : std::min(tiling.key_rows, problem.kv_seq);
@@ -49,7 +50,7 @@ Executor<T>::Executor(const Method& method, const Problem& problem, Switches swi
   const std::int64_t bc = chunked_ ? std::min(kProductTiles.key_rows, chunk_keys) : chunk_keys;
   const std::int64_t panels = panels_of<T>(br);
   const std::int64_t d = problem.head_dim;
-  const std::int64_t rows = std::min(query_tiles * chunk_rows_, problem.seq);
+  const std::int64_t rows = rows_;
   if (chunked_) row_keys_ = chunk_keys;
   if (pads) row_keys_ = key_tiles * chunk_keys;
   const bool backward = pass == Pass::backward;
@@ -72,6 +73,14 @@ Executor<T>::Executor(const Method& method, const Problem& problem, Switches swi
   if (whole_rows_ || algorithm_ == Algorithm::flash1) {
     m_.resize(static_cast<std::size_t>(rows));
     l_.resize(static_cast<std::size_t>(rows));
+  }
+  if (algorithm_ == Algorithm::split_kv && method.splits > 1) {
+    o_parts_.resize(static_cast<std::size_t>(method.splits * rows * d));
+    lse_parts_.resize(static_cast<std::size_t>(method.splits * rows));
+    o_part_.resize(panels, d);
+  }
+  if (problem.rows_per_query > 1) {
+    gathered_.resize(static_cast<std::size_t>(kPanelWidth<T> * std::max(d, bc)));
   }
   if (!backward) return;
   for (PanelTile* tile : {&d_o_, &dq_}) tile->resize(panels, d);
@@ -141,7 +150,7 @@ void Executor<T>::step(const Step& step) {
     case Operation::dropout: break;
     case Operation::row_maximum: row_maximum(step); break;
     case Operation::denominator: denominator(step); break;
-    case Operation::combine: combine(step); break;
+    case Operation::combine: chunked_ ? combine_chunk(step) : combine_part(step); break;
     case Operation::row_dot: row_dots(step); break;
     case Operation::probabilities:
       step.operand == Operand::l ? normalised_probabilities(step) : probabilities(step);
@@ -165,8 +174,8 @@ void Executor<T>::compute_scores(const Step& step) {
   for_panels(step, [&](std::int64_t p, std::int64_t count) {
     T* s = s_.panel(p) + keys.begin * kPanelWidth<T>;
     if (head_.scores.data != nullptr) {
-      kernels_.pack(head_.scores.row(step.rows.begin + p * kPanelWidth<T>) + step.keys.begin,
-                    head_.scores.stride, count, valid, s);
+      const MatrixView<const T> given = side_by_side(head_.scores, step, p, count, step.keys);
+      kernels_.pack(given.data, given.stride, count, valid, s);
       std::fill(s + valid * kPanelWidth<T>, s + keys.size() * kPanelWidth<T>, T(0));
       return;
     }
@@ -333,6 +342,31 @@ void Executor<T>::finish(const Step& step) {
   const auto rows = static_cast<std::size_t>(step.rows.size());
   std::copy_n(m_now_.begin(), rows, statistic(m_, step));
   std::copy_n(l_now_.begin(), rows, statistic(l_, step));
+}
+
+/// O_i ← O_i + p · O_part and l ← l + p with p = exp(L_part − m), where m is the largest L_part of the row.
+/// The switches break what is within a part; this is always the right way.
+template <class T>
+void Executor<T>::combine_part(const Step& step) {
+  const T* lse = lse_parts_.data() + part_row(step);
+  for_panels(step, [&](std::int64_t p, std::int64_t count) {
+    const auto at = static_cast<std::size_t>(p * kPanelWidth<T>);
+    T* weight = scratch_.data() + at;
+    for (std::int64_t q = 0; q < kPanelWidth<T>; ++q) {
+      const T of_row = q < count ? lse[p * kPanelWidth<T> + q] : kMinusInfinity<T>;
+      weight[q] = of_row - reference(m_now_[at + static_cast<std::size_t>(q)]);
+    }
+    kernels_.exponential(weight, kPanelWidth<T>, weight);
+    // + 0: no weight becomes a plain zero.
+    for (std::int64_t q = 0; q < kPanelWidth<T>; ++q) {
+      weight[q] += T(0);
+      l_now_[at + static_cast<std::size_t>(q)] += weight[q];
+    }
+    kernels_.multiply(o_part_.panel(p), o_part_.depth, weight);
+    T* sum = o_.panel(p);
+    const T* part = o_part_.panel(p);
+    for (std::int64_t x = 0; x < o_.depth * kPanelWidth<T>; ++x) sum[x] += part[x];
+  });
 }
 
 template <class T>

@@ -14,7 +14,6 @@
 #include "core/base/tensor.hpp"
 #include "core/problem/method.hpp"
 #include "core/problem/problem.hpp"
-#include "core/problem/tiling.hpp"
 #include "core/schedule/chip_values.hpp"
 #include "core/schedule/walk.hpp"
 
@@ -32,8 +31,9 @@ class Turns {
   std::vector<std::atomic<std::int64_t>> next_;
 };
 
-/// One head in HBM, each tensor's rows one after another. Either q and k are given, or `scores` [N, Nkv],
-/// which are then taken as they are.
+/// One head in HBM, each tensor's rows one after another, or the heads of a group that are packed into one,
+/// each head's rows one after another (packed_heads). Either q and k are given, or `scores` [N, Nkv], which
+/// are then taken as they are.
 template <class T>
 struct HeadTensors {
   MatrixView<const T> q;       ///< [N, d]
@@ -64,7 +64,7 @@ class Executor final : public Listener, public ChipValues {
 
   /// Takes all memory that walks of up to `query_tiles` query tiles will need. One that is `watched` computes
   /// what a masked key hides as well.
-  Executor(const Method& method, const Problem& problem, Switches switches, Pass pass,
+  Executor(const Problem& problem, const Method& method, Switches switches, Pass pass,
            std::int64_t query_tiles, bool watched = false);
 
   /// The walk that comes is that of `head`, and begins with `first_query_tile`.
@@ -113,11 +113,12 @@ class Executor final : public Listener, public ChipValues {
   void rescale(const Step& step);
   void accumulate(const Step& step);
   void finish(const Step& step);
+  void combine_part(const Step& step);
 
   void row_maximum(const Step& step);
   void denominator(const Step& step);
   void normalised_probabilities(const Step& step);
-  void combine(const Step& step);
+  void combine_chunk(const Step& step);
 
   void row_dots(const Step& step);
   void probabilities(const Step& step);
@@ -134,6 +135,16 @@ class Executor final : public Listener, public ChipValues {
       work(p, std::min(kPanelWidth<T>, step.rows.size() - p * kPanelWidth<T>));
     }
   }
+  /// Where row `row` of the walk lies in a tensor whose rows are those of all its heads one after another.
+  [[nodiscard]] std::int64_t row_in_memory(std::int64_t row) const {
+    const std::int64_t group = problem_.rows_per_query;
+    return group == 1 ? row : row % group * (problem_.seq / group) + row / group;
+  }
+  /// Moves the statistic of the step's rows to the caller's tensor.
+  void store_statistic(const Statistic& from, const Step& step, MatrixView<T> to);
+  /// The panel's rows of `from` as they lie side by side, gathered where they don't.
+  MatrixView<const T> side_by_side(MatrixView<const T> from, const Step& step, std::int64_t panel,
+                                   std::int64_t count, Range columns);
   void pack_rows(MatrixView<const T> from, const Step& step, PanelTile& tile);
   void unpack_rows(PanelTile& tile, const Step& step, MatrixView<T> to);
   void load_keys(MatrixView<const T> from, const Step& step, KeyTile& tile);
@@ -156,14 +167,19 @@ class Executor final : public Listener, public ChipValues {
   /// The first of those keys that some query of the panel sees; the rest are masked, and masked keys of a
   /// tiled algorithm take no arithmetic: −∞ and no weight stand in their place.
   [[nodiscard]] std::int64_t keys_seen(const Step& step, std::int64_t panel) const;
-  /// Row `step.rows.begin` of the query chunk, in the memory of the part that its key chunk left.
+  /// Row `step.rows.begin` in the memory of its part of the keys: of the query chunk, where tiles are chunks.
   [[nodiscard]] std::int64_t part_row(const Step& step) const {
+    if (!chunked_) return step.part * rows_ + step.rows.begin - first_row_;
     return step.key_tile * chunk_rows_ + step.rows.begin - step.query_tile * tiling_.query_rows;
   }
   /// A whole-row block of an HBM score matrix.
   [[nodiscard]] T* score_rows(AlignedVector<T>& matrix, const Step& step);
   [[nodiscard]] T* statistic(AlignedVector<T>& all, const Step& step) {
     return all.data() + (step.rows.begin - first_row_);
+  }
+  /// The step's rows of its part's output.
+  [[nodiscard]] T* part_output(const Step& step) {
+    return o_parts_.data() + part_row(step) * problem_.head_dim;
   }
   [[nodiscard]] NumberType sum_type() const {
     return switches_.accumulate_in_storage ? problem_.storage : NumberType::fp64;
@@ -182,16 +198,19 @@ class Executor final : public Listener, public ChipValues {
   std::int64_t row_keys_;       // keys of a row of S in HBM
   bool watched_;                // what is on the chip may be read
   bool rounds_;                 // the storage type is narrower than T
+  std::int64_t rows_;           // that the walk or part has at most
   std::int64_t first_row_ = 0;  // of the walk or part
 
   // HBM beyond the caller's tensors.
   AlignedVector<T> scores_, score_gradients_;  // [N, Nkv]; P overwrites S, and dS dP
   AlignedVector<T> m_, l_;                     // [N]
-  AlignedVector<T> o_parts_;                   // [Tc, chunk rows, d]
+  AlignedVector<T> o_parts_;                   // [S, N, d], or of chunks [Tc, chunk rows, d]
+  AlignedVector<T> lse_parts_;                 // [S, N]
   AlignedVector<T> m_parts_, l_parts_;         // [Tc, chunk rows]
 
   // On the chip.
   PanelTile q_, s_, o_, o_part_, d_o_, dq_, p_, ds_;
+  AlignedVector<T> gathered_;  // rows of a panel on their way from or to packed heads
   KeyTile k_, v_, q_rows_, d_o_rows_, dk_, dv_;
   AlignedVector<T> m_of_parts_;  // [Tc, rows of a query tile]
   Statistic m_before_, m_now_, row_sum_, r_, l_before_, l_now_, lse_, delta_, scratch_;

@@ -8,24 +8,49 @@
 namespace flashsim {
 
 template <class T>
+MatrixView<const T> Executor<T>::side_by_side(MatrixView<const T> from, const Step& step, std::int64_t panel,
+                                              std::int64_t count, Range columns) {
+  const std::int64_t first = step.rows.begin + panel * kPanelWidth<T>;
+  if (problem_.rows_per_query == 1) {
+    return {from.row(first) + columns.begin, count, columns.size(), from.stride};
+  }
+  for (std::int64_t q = 0; q < count; ++q) {
+    std::copy_n(from.row(row_in_memory(first + q)) + columns.begin, columns.size(),
+                gathered_.data() + q * columns.size());
+  }
+  return {gathered_.data(), count, columns.size(), columns.size()};
+}
+
+template <class T>
 void Executor<T>::pack_rows(MatrixView<const T> from, const Step& step, PanelTile& tile) {
   if (from.data == nullptr) return;
   for_panels(step, [&](std::int64_t p, std::int64_t count) {
-    kernels_.pack(from.row(step.rows.begin + p * kPanelWidth<T>), from.stride, count, from.columns,
-                  tile.panel(p));
+    const MatrixView<const T> rows = side_by_side(from, step, p, count, {0, from.columns});
+    kernels_.pack(rows.data, rows.stride, count, rows.columns, tile.panel(p));
   });
 }
 
 template <class T>
 void Executor<T>::unpack_rows(PanelTile& tile, const Step& step, MatrixView<T> to) {
+  const bool packed = problem_.rows_per_query > 1;
   for_panels(step, [&](std::int64_t p, std::int64_t count) {
-    T* rows = to.row(step.rows.begin + p * kPanelWidth<T>);
-    kernels_.unpack(tile.panel(p), count, to.columns, rows, to.stride);
-    if (!rounds_) return;
+    const std::int64_t first = step.rows.begin + p * kPanelWidth<T>;
+    T* rows = packed ? gathered_.data() : to.row(first);
+    const std::int64_t stride = packed ? to.columns : to.stride;
+    kernels_.unpack(tile.panel(p), count, to.columns, rows, stride);
     for (std::int64_t q = 0; q < count; ++q) {
-      kernels_.round(rows + q * to.stride, to.columns, rows + q * to.stride, problem_.storage);
+      T* row = rows + q * stride;
+      if (rounds_) kernels_.round(row, to.columns, row, problem_.storage);
+      if (packed) std::copy_n(row, to.columns, to.row(row_in_memory(first + q)));
     }
   });
+}
+
+template <class T>
+void Executor<T>::store_statistic(const Statistic& from, const Step& step, MatrixView<T> to) {
+  for (std::int64_t r = 0; r < step.rows.size(); ++r) {
+    to(row_in_memory(step.rows.begin + r), 0) = from[static_cast<std::size_t>(r)];
+  }
 }
 
 template <class T>
@@ -118,10 +143,13 @@ void Executor<T>::load(const Step& step) {
     case Operand::D: std::copy_n(head_.delta.row(step.rows.begin), rows, delta_.begin()); break;
     case Operand::m: std::copy_n(statistic(m_, step), rows, m_now_.begin()); break;
     case Operand::l: std::copy_n(statistic(l_, step), rows, l_now_.begin()); break;
-    case Operand::O_part:
-      load_panels(o_parts_.data() + part_row(step) * problem_.head_dim, problem_.head_dim, 0, columns, step,
-                  o_part_);
+    case Operand::O_part: load_panels(part_output(step), problem_.head_dim, 0, columns, step, o_part_); break;
+    case Operand::L_part: {
+      // What the combination subtracts: the largest of a row.
+      const T* lse = lse_parts_.data() + part_row(step);
+      for (std::size_t r = 0; r < rows; ++r) m_now_[r] = std::max(m_now_[r], lse[r]);
       break;
+    }
     case Operand::m_part: {
       T* m = m_of_parts_.data() + step.key_tile * static_cast<std::int64_t>(m_now_.size());
       std::copy_n(m_parts_.data() + part_row(step), rows, m);
@@ -172,14 +200,12 @@ void Executor<T>::store(const Step& step) {
       add_to_group(dv_, head_.dv, step);
       if (head_.key_turns != nullptr) head_.key_turns->done(head_.first_key_place + step.key_tile);
       break;
-    case Operand::L: std::copy_n(lse_.begin(), rows, head_.lse.row(step.rows.begin)); break;
+    case Operand::L: store_statistic(lse_, step, head_.lse); break;
+    case Operand::O_part: store_panels(o_, columns, step, part_output(step), problem_.head_dim, 0); break;
+    case Operand::L_part: std::copy_n(lse_.begin(), rows, lse_parts_.data() + part_row(step)); break;
     case Operand::D: std::copy_n(delta_.begin(), rows, head_.delta.row(step.rows.begin)); break;
     case Operand::m: std::copy_n(m_now_.begin(), rows, statistic(m_, step)); break;
     case Operand::l: std::copy_n(l_now_.begin(), rows, statistic(l_, step)); break;
-    case Operand::O_part:
-      store_panels(o_, columns, step, o_parts_.data() + part_row(step) * problem_.head_dim, problem_.head_dim,
-                   0);
-      break;
     case Operand::m_part: std::copy_n(m_now_.begin(), rows, m_parts_.data() + part_row(step)); break;
     case Operand::l_part: std::copy_n(l_now_.begin(), rows, l_parts_.data() + part_row(step)); break;
     default: break;

@@ -62,7 +62,7 @@ void Executor<T>::normalised_probabilities(const Step& step) {
 }
 
 template <class T>
-void Executor<T>::combine(const Step& step) {
+void Executor<T>::combine_chunk(const Step& step) {
   const auto every_row = static_cast<std::int64_t>(m_now_.size());
   for_panels(step, [&](std::int64_t p, std::int64_t) {
     const std::int64_t at = p * kPanelWidth<T>;

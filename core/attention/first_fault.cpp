@@ -9,6 +9,7 @@
 #include "core/attention/attend.hpp"
 #include "core/attention/compensated_sum.hpp"
 #include "core/attention/true_row.hpp"
+#include "core/problem/block_pattern.hpp"
 #include "core/problem/mask.hpp"
 #include "core/schedule/chip_values.hpp"
 
@@ -17,15 +18,25 @@ namespace {
 
 constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 
-/// O and L of one row over a prefix of its keys, which grows. Weights are kept against the first score and
-/// not against their maximum, as long as no weight comes near overflow; then all keys are added once more.
+/// O and L of one row over a prefix of its keys, or of a part of them, which grows. Weights are kept against
+/// the first score and not against their maximum, as long as no weight comes near overflow; then all keys are
+/// added once more.
 template <class T>
 class PrefixTruth {
  public:
-  PrefixTruth(const Problem& problem, const Inputs<T>& inputs, const RowPlace& place)
+  PrefixTruth(const Problem& problem, const Inputs<T>& inputs, const RowPlace& place,
+              const BlockPattern* pattern)
       : v_(inputs.v.matrix(place.batch, problem.kv_head_of(place.head))), output_(problem.head_dim) {
     Magnitudes ignored;
-    weigh(problem, inputs, place, row_, ignored);
+    weigh(problem, inputs, place, row_, ignored, pattern);
+  }
+
+  /// Forgets what was taken; key `begin` is the first from now on.
+  void begin_with(std::int64_t begin) {
+    begin_ = seen_ = static_cast<std::size_t>(begin);
+    empty_ = true;
+    total_ = {};
+    output_.clear();
   }
 
   /// Takes the visible ones of the keys before `end`.
@@ -57,7 +68,7 @@ class PrefixTruth {
     empty_ = false;
     total_ = {};
     output_.clear();
-    for (std::size_t key = 0; key <= seen_; ++key) {
+    for (std::size_t key = begin_; key <= seen_; ++key) {
       if (!is_masked(row_.scores[key])) add(key);
     }
   }
@@ -68,6 +79,7 @@ class PrefixTruth {
   CompensatedSums output_;
   double reference_ = 0;
   bool empty_ = true;
+  std::size_t begin_ = 0;
   std::size_t seen_ = 0;
 };
 
@@ -75,29 +87,33 @@ class PrefixTruth {
 template <class T>
 class FaultFinder : public StepObserver {
  public:
-  FaultFinder(Algorithm algorithm, const Problem& problem, QueryTilePlace tile, RowPlace row,
-              const Inputs<T>& inputs, const Tolerance& prefix, const Tolerance& whole)
-      : algorithm_(algorithm),
-        problem_(problem),
+  /// `walked_row` is the number of `row` among the rows of its walk.
+  FaultFinder(const Method& method, const Problem& problem, QueryTilePlace tile, RowPlace row,
+              std::int64_t walked_row, const Inputs<T>& inputs, const Tolerance& prefix,
+              const Tolerance& whole)
+      : algorithm_(method.algorithm),
         tile_(tile),
         row_(row),
+        walked_row_(walked_row),
+        last_key_(visible_keys(problem, row.row)),
         prefix_(prefix),
         whole_(whole),
-        truth_(problem, inputs, row) {}
+        truth_(problem, inputs, row, method.pattern.get()) {}
 
   void begin_head(std::int64_t batch, std::int64_t head) override {
     is_this_head_ = batch == tile_.batch && head == tile_.head;
   }
   void executed(const Step& step, const ChipValues& chip) override {
     const Operation last = algorithm_ == Algorithm::flash1 ? Operation::finish : Operation::accumulate;
+    if (step.operation == Operation::reset && step.part >= 0) truth_.begin_with(step.keys.begin);
     if (fault_ || !is_this_head_ || step.operation != last || step.query_tile != tile_.query_tile) return;
     truth_.grow_to(step.keys.end);
-    const auto row = row_.row - step.rows.begin;
+    const auto row = walked_row_ - step.rows.begin;
     const double l = chip.read(ChipValue::l).at(row, 0);
     const double m = chip.read(ChipValue::m).at(row, 0);
     const bool empty = m == kMinusInfinity && l == 0;
     // Once the row has seen its last key, its state is the result and held to what the result is held to.
-    const bool complete = step.keys.end >= visible_keys(problem_, row_.row);
+    const bool complete = step.part < 0 && step.keys.end >= last_key_;
     const Tolerance& allowed = complete ? whole_ : prefix_;
     const NumberMatrix o = chip.read(ChipValue::O);
     const double divisor = algorithm_ == Algorithm::flash1 || empty ? 1 : l;
@@ -124,9 +140,10 @@ class FaultFinder : public StepObserver {
   }
 
   Algorithm algorithm_;
-  const Problem& problem_;
   QueryTilePlace tile_;
   RowPlace row_;
+  std::int64_t walked_row_;
+  std::int64_t last_key_;
   const Tolerance& prefix_;
   const Tolerance& whole_;
   PrefixTruth<T> truth_;
@@ -154,28 +171,30 @@ FirstFault final_fault(const Verification& verification, const RowPlace& row, st
 }  // namespace
 
 template <class T>
-std::optional<FirstFault> first_fault(Algorithm algorithm, const Problem& problem, Tiling tiling,
-                                      const Switches& switches, const Inputs<T>& inputs,
-                                      const Verification& verification) {
+std::optional<FirstFault> first_fault(const Problem& problem, const Method& method, const Switches& switches,
+                                      const Inputs<T>& inputs, const Verification& verification) {
   const std::optional<RowPlace> row = verification.first_wrong_row();
   if (!row) return std::nullopt;
-  const std::int64_t query_tile = row->row / tiling.query_rows;
-  if (facts_of(algorithm).online) {
+  // Packed, the rows of a group's heads lie query by query.
+  const std::int64_t group = method.algorithm == Algorithm::split_kv ? problem.heads / problem.kv_heads : 1;
+  const std::int64_t walked_row = row->row * group + row->head % group;
+  const std::int64_t query_tile = walked_row / method.tiling.query_rows;
+  if (facts_of(method.algorithm).online) {
     // A prefix may weigh larger values than whole rows do: it is allowed what the largest value allows.
     Magnitudes magnitudes = verification.tolerance.magnitudes;
     magnitudes.summed_value = magnitudes.output = magnitudes.value;
-    const Tolerance prefix = tolerance_of<T>(algorithm, problem, tiling, magnitudes, inputs.scores_given());
-    const QueryTilePlace tile{row->batch, row->head, query_tile};
-    FaultFinder<T> finder(algorithm, problem, tile, *row, inputs, prefix, verification.tolerance);
-    attend<T>(algorithm, problem, tiling, switches, inputs, {.observer = &finder, .only = tile});
+    const Tolerance prefix = tolerance_of<T>(problem, method, magnitudes, inputs.scores_given());
+    const QueryTilePlace tile{row->batch, row->head / group, query_tile};
+    FaultFinder<T> finder(method, problem, tile, *row, walked_row, inputs, prefix, verification.tolerance);
+    attend<T>(problem, method, switches, inputs, {.observer = &finder, .only = tile});
     if (finder.fault()) return finder.fault();
   }
   return final_fault(verification, *row, query_tile);
 }
 
-template std::optional<FirstFault> first_fault(Algorithm, const Problem&, Tiling, const Switches&,
+template std::optional<FirstFault> first_fault(const Problem&, const Method&, const Switches&,
                                                const Inputs<float>&, const Verification&);
-template std::optional<FirstFault> first_fault(Algorithm, const Problem&, Tiling, const Switches&,
+template std::optional<FirstFault> first_fault(const Problem&, const Method&, const Switches&,
                                                const Inputs<double>&, const Verification&);
 
 }  // namespace flashsim

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "core/problem/block_pattern.hpp"
 #include "core/problem/mask.hpp"
 
 namespace flashsim {
@@ -18,14 +19,16 @@ double pair_cost(const Problem& problem) {
   return static_cast<double>(std::max<std::int64_t>(problem.head_dim, 16));
 }
 
-double row_cost(const Problem& problem, std::int64_t row) {
-  return static_cast<double>(visible_keys(problem, row)) * pair_cost(problem);
+double row_cost(const Problem& problem, std::int64_t row, const BlockPattern* pattern = nullptr) {
+  const std::int64_t visible = visible_keys(problem, row);
+  const std::int64_t shown = pattern == nullptr ? visible : pattern->keys_shown(row, visible);
+  return static_cast<double>(shown) * pair_cost(problem);
 }
 
 /// Of one query head.
-double head_cost(const Problem& problem) {
+double head_cost(const Problem& problem, const BlockPattern* pattern = nullptr) {
   double cost = 0;
-  for (std::int64_t row = 0; row < problem.seq; ++row) cost += row_cost(problem, row);
+  for (std::int64_t row = 0; row < problem.seq; ++row) cost += row_cost(problem, row, pattern);
   return cost;
 }
 
@@ -118,16 +121,17 @@ RowSample all_key_rows(const Problem& problem) {
   return all_rows(problem.batch, problem.kv_heads, problem.kv_seq);
 }
 
-RowSample sample_query_rows(const Problem& problem, Tiling tiling, double products) {
+RowSample sample_query_rows(const Problem& problem, Tiling tiling, double products,
+                            const BlockPattern* pattern) {
   const std::int64_t n = problem.seq;
   const std::int64_t total = problem.batch * problem.heads * n;
-  if (static_cast<double>(problem.batch * problem.heads) * head_cost(problem) <= products) {
+  if (static_cast<double>(problem.batch * problem.heads) * head_cost(problem, pattern) <= products) {
     return all_query_rows(problem);
   }
   std::set<RowPlace> chosen;
   double cost = 0;
   const auto take = [&](const RowPlace& place, bool whatever_it_costs) {
-    const double more = row_cost(problem, place.row);
+    const double more = row_cost(problem, place.row, pattern);
     if (!whatever_it_costs && cost + more > products) return false;
     if (chosen.insert(place).second) cost += more;
     return true;

@@ -13,6 +13,8 @@
 
 namespace flashsim {
 
+class BlockPattern;
+
 /// One row of a tensor [B, H, N, ·].
 struct RowPlace {
   std::int64_t batch = 0, head = 0, row = 0;
@@ -36,7 +38,9 @@ RowSample all_key_rows(const Problem& problem);
 /// Query rows whose truth takes at most `products`, counted as visible (query, key) pairs × d: all of them
 /// where they fit; else the first and the last rows of the first and the last head, whatever they take, the
 /// rows at the edges of their first and last query tiles, and a spread over all.
-RowSample sample_query_rows(const Problem& problem, Tiling tiling, double products);
+/// Pairs that `pattern` hides cost nothing.
+RowSample sample_query_rows(const Problem& problem, Tiling tiling, double products,
+                            const BlockPattern* pattern = nullptr);
 
 /// Keys whose dK and dV take at most `products`, counted alike. The gradients of a key need L and D of
 /// every query that sees it. So: all keys where they fit; else, where the mask is causal, the last keys

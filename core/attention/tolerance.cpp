@@ -72,7 +72,22 @@ void Derivation::forward() {
   e_ = named("E", "absolute error of a score", score_error());
   g_ = named("G", "relative error of Σ P V, and of Σ P", e_ + eps_ * additions() + unit_);
 
-  RealFormula output = F(2) * g_ * (F(1) + F(2) * g_) * of("V̄", m.summed_value) + F(4) * eps_ * ln_ * value_;
+  t_.lse = g_ * (F(1) + g_) + eps_ * (F(2) * score_ + F(10) * ln_);
+  if (narrow()) t_.lse = t_.lse + n_ * eta_;
+
+  RealFormula sums = g_;
+  if (t_.parts > 0) {
+    // Of a part's weight exp(L_part − m), and the sums over the parts.
+    const RealFormula parts("S", static_cast<double>(t_.parts));
+    const RealFormula lse = named("Λ", "bound on L of a part", t_.lse);
+    const RealFormula combined = named("C", "relative error of what the parts weigh",
+                                       lse + eps_ * (F(2) * score_ + F(2) * ln_ + parts + 8));
+    sums =
+        named("G_C", "relative error of Σ P V and of Σ P over the parts", g_ + combined * (F(1) + combined));
+    t_.lse = sums * (F(1) + sums) + eps_ * (F(2) * score_ + F(10) * ln_);
+  }
+  RealFormula output =
+      F(2) * sums * (F(1) + F(2) * sums) * of("V̄", m.summed_value) + F(4) * eps_ * ln_ * value_;
   if (narrow()) output = output + n_ * eta_ * value_;
   // flash1 takes O to HBM and back for every key tile.
   const RealFormula stored = unit_ * (t_.algorithm == Algorithm::flash1 ? value_ : of("O", m.output));
@@ -80,9 +95,6 @@ void Derivation::forward() {
     output = output + (t_.algorithm == Algorithm::flash1 ? rescalings_ : F(1)) * (stored + half_eta());
   }
   t_.output = output + lambda_ * (F(4) * n_ + 4);
-
-  t_.lse = g_ * (F(1) + g_) + eps_ * (F(2) * score_ + F(10) * ln_);
-  if (narrow()) t_.lse = t_.lse + n_ * eta_;
 }
 
 void Derivation::backward() {
@@ -174,10 +186,11 @@ bool Tolerance::scores_may_overflow() const {
 }
 
 template <class T>
-Tolerance tolerance_of(Algorithm algorithm, const Problem& problem, Tiling tiling,
-                       const Magnitudes& magnitudes, bool scores_given) {
-  Tolerance t = numbers_of<T>(algorithm, problem, tiling, magnitudes);
+Tolerance tolerance_of(const Problem& problem, const Method& method, const Magnitudes& magnitudes,
+                       bool scores_given) {
+  Tolerance t = numbers_of<T>(method.algorithm, problem, method.tiling, magnitudes);
   t.scores_given = scores_given;
+  if (method.algorithm == Algorithm::split_kv && method.splits > 1) t.parts = method.splits;
   Derivation(t).forward();
   return t;
 }
@@ -193,8 +206,8 @@ Tolerance gradient_tolerance_of(Algorithm algorithm, const Problem& problem, Til
   return t;
 }
 
-template Tolerance tolerance_of<float>(Algorithm, const Problem&, Tiling, const Magnitudes&, bool);
-template Tolerance tolerance_of<double>(Algorithm, const Problem&, Tiling, const Magnitudes&, bool);
+template Tolerance tolerance_of<float>(const Problem&, const Method&, const Magnitudes&, bool);
+template Tolerance tolerance_of<double>(const Problem&, const Method&, const Magnitudes&, bool);
 template Tolerance gradient_tolerance_of<float>(Algorithm, const Problem&, Tiling, const Magnitudes&);
 template Tolerance gradient_tolerance_of<double>(Algorithm, const Problem&, Tiling, const Magnitudes&);
 

@@ -9,9 +9,8 @@
 
 #include "core/attention/magnitudes.hpp"
 #include "core/attention/real_formula.hpp"
-#include "core/problem/algorithm.hpp"
+#include "core/problem/method.hpp"
 #include "core/problem/problem.hpp"
-#include "core/problem/tiling.hpp"
 
 namespace flashsim {
 
@@ -37,6 +36,7 @@ struct Tolerance {
   std::int64_t head_dim = 0;     ///< d
   std::int64_t rescalings = 0;   ///< that a weight goes through: Tc of an online softmax, 1 where parts are
                                  ///< combined, 0 for algorithms that rescale nothing
+  std::int64_t parts = 0;        ///< S, of which a combination is made; 0 where there is none
   double scale = 0;              ///< |scale|
   Magnitudes magnitudes;
 
@@ -54,10 +54,17 @@ struct Tolerance {
   [[nodiscard]] bool scores_may_overflow() const;
 };
 
-/// The bounds on O and L of `algorithm` computed in T = float or double, all sums in T.
+/// The bounds on O and L of `method` computed in T = float or double, all sums in T.
+template <class T>
+Tolerance tolerance_of(const Problem& problem, const Method& method, const Magnitudes& magnitudes,
+                       bool scores_given);
+
+/// The same of an algorithm that has nothing to choose but its tiles.
 template <class T>
 Tolerance tolerance_of(Algorithm algorithm, const Problem& problem, Tiling tiling,
-                       const Magnitudes& magnitudes, bool scores_given);
+                       const Magnitudes& magnitudes, bool scores_given) {
+  return tolerance_of<T>(problem, Method{.algorithm = algorithm, .tiling = tiling}, magnitudes, scores_given);
+}
 
 /// Those on dQ, dK and dV as well, computed from the O and L of the same run.
 template <class T>

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/attention/compensated_sum.hpp"
+#include "core/problem/block_pattern.hpp"
 #include "core/problem/mask.hpp"
 
 namespace flashsim {
@@ -18,12 +19,14 @@ void widen(double& largest, double value) {
 
 template <class T>
 void weigh(const Problem& problem, const Inputs<T>& inputs, const RowPlace& place, TrueRow& row,
-           Magnitudes& magnitudes) {
+           Magnitudes& magnitudes, const BlockPattern* pattern) {
   const std::int64_t visible = visible_keys(problem, place.row);
-  row.scores.resize(static_cast<std::size_t>(visible));
+  row.scores.assign(static_cast<std::size_t>(visible), -std::numeric_limits<double>::infinity());
+  const auto hidden = [&](std::int64_t key) { return pattern != nullptr && !pattern->shows(place.row, key); };
   if (inputs.scores_given()) {
     const T* given = inputs.scores.matrix(place.batch, place.head).row(place.row);
     for (std::size_t key = 0; key < row.scores.size(); ++key) {
+      if (hidden(static_cast<std::int64_t>(key))) continue;
       row.scores[key] = static_cast<double>(given[key]);
       widen(magnitudes.score, row.scores[key]);
     }
@@ -32,6 +35,7 @@ void weigh(const Problem& problem, const Inputs<T>& inputs, const RowPlace& plac
     const T* q = inputs.q.matrix(place.batch, place.head).row(place.row);
     const auto k = inputs.k.matrix(place.batch, problem.kv_head_of(place.head));
     for (std::int64_t key = 0; key < visible; ++key) {
+      if (hidden(key)) continue;
       const DotProduct product = dot_product(q, k.row(key), problem.head_dim);
       row.scores[static_cast<std::size_t>(key)] = scale * product.value;
       widen(magnitudes.score, scale * product.size);
@@ -54,7 +58,9 @@ void weigh(const Problem& problem, const Inputs<T>& inputs, const RowPlace& plac
   row.total = total.value();
 }
 
-template void weigh(const Problem&, const Inputs<float>&, const RowPlace&, TrueRow&, Magnitudes&);
-template void weigh(const Problem&, const Inputs<double>&, const RowPlace&, TrueRow&, Magnitudes&);
+template void weigh(const Problem&, const Inputs<float>&, const RowPlace&, TrueRow&, Magnitudes&,
+                    const BlockPattern*);
+template void weigh(const Problem&, const Inputs<double>&, const RowPlace&, TrueRow&, Magnitudes&,
+                    const BlockPattern*);
 
 }  // namespace flashsim

@@ -3,8 +3,9 @@
 //
 //   S = scale · Q Kᵀ    P = softmax(S)    O = P V    L = ln Σ exp S
 //
-// A masked key isn't looked at, and a score of −∞ masks its key. A row without a score above −∞ has O = 0
-// and L = −∞. NaN or +∞ in a visible score makes its row NaN.
+// A masked key isn't looked at, whether the causal mask or a pattern of blocks hides it, and a score of −∞
+// masks its key. A row without a score above −∞ has O = 0 and L = −∞. NaN or +∞ in a visible score makes its
+// row NaN.
 #pragma once
 
 #include "core/attention/magnitudes.hpp"
@@ -13,6 +14,8 @@
 #include "core/problem/problem.hpp"
 
 namespace flashsim {
+
+class BlockPattern;
 
 struct Truth {
   RowSample sample;
@@ -23,9 +26,10 @@ struct Truth {
 };
 
 /// Attention of `inputs`, in float or double, which have the shapes of `problem`: the query rows `sample`,
-/// in ascending order. The number of threads changes no bit.
+/// in ascending order, under `pattern` where there is one. The number of threads changes no bit.
 template <class T>
-Truth truth_of(const Problem& problem, const Inputs<T>& inputs, RowSample sample, int threads = 1);
+Truth truth_of(const Problem& problem, const Inputs<T>& inputs, RowSample sample, int threads = 1,
+               const BlockPattern* pattern = nullptr);
 
 /// All rows.
 template <class T>

@@ -50,12 +50,19 @@ bool GradientVerification::says_nothing() const {
 }
 
 template <class T>
-Verification verify(Algorithm algorithm, const Problem& problem, Tiling tiling, const Switches& switches,
+Verification verify(const Problem& problem, const Method& method, const Switches& switches,
                     const Inputs<T>& inputs, const Outputs<T>& outputs, const VerificationBudget& budget,
                     int threads) {
-  Truth truth = truth_of(problem, inputs, sample_query_rows(problem, tiling, budget.products), threads);
+  const BlockPattern* pattern = method.pattern.get();
+  Tiling tiling = method.tiling;
+  if (method.algorithm == Algorithm::split_kv) {
+    // The queries of a packed tile.
+    tiling.query_rows = std::max<std::int64_t>(tiling.query_rows / (problem.heads / problem.kv_heads), 1);
+  }
+  Truth truth = truth_of(problem, inputs, sample_query_rows(problem, tiling, budget.products, pattern),
+                         threads, pattern);
   Verification verification{
-      .tolerance = tolerance_of<T>(algorithm, problem, tiling, truth.magnitudes, inputs.scores_given()),
+      .tolerance = tolerance_of<T>(problem, method, truth.magnitudes, inputs.scores_given()),
       .broken = switches.broken()};
   const Tolerance& tolerance = verification.tolerance;
   verification.output =
@@ -89,9 +96,9 @@ GradientVerification verify_gradients(Algorithm algorithm, const Problem& proble
   return verification;
 }
 
-template Verification verify(Algorithm, const Problem&, Tiling, const Switches&, const Inputs<float>&,
+template Verification verify(const Problem&, const Method&, const Switches&, const Inputs<float>&,
                              const Outputs<float>&, const VerificationBudget&, int);
-template Verification verify(Algorithm, const Problem&, Tiling, const Switches&, const Inputs<double>&,
+template Verification verify(const Problem&, const Method&, const Switches&, const Inputs<double>&,
                              const Outputs<double>&, const VerificationBudget&, int);
 template GradientVerification verify_gradients(Algorithm, const Problem&, Tiling, const Switches&,
                                                const Inputs<float>&, const Tensor4<float>&,

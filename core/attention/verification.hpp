@@ -9,9 +9,8 @@
 #include "core/attention/tensors.hpp"
 #include "core/attention/tolerance.hpp"
 #include "core/attention/verdict.hpp"
-#include "core/problem/algorithm.hpp"
+#include "core/problem/method.hpp"
 #include "core/problem/problem.hpp"
-#include "core/problem/tiling.hpp"
 
 namespace flashsim {
 
@@ -39,12 +38,21 @@ struct Verification {
   [[nodiscard]] std::optional<RowPlace> first_wrong_row() const;
 };
 
-/// Verifies `outputs` of `algorithm`, computed in T from `inputs`, which hold what the storage type can
-/// hold. The tolerance is that of the right algorithm, whatever `switches` break.
+/// Verifies `outputs` of `method`, computed in T from `inputs`, which hold what the storage type can hold.
+/// The tolerance is that of the right algorithm, whatever `switches` break; the truth is that of its pattern.
+template <class T>
+Verification verify(const Problem& problem, const Method& method, const Switches& switches,
+                    const Inputs<T>& inputs, const Outputs<T>& outputs, const VerificationBudget& budget = {},
+                    int threads = 1);
+
+/// The same of an algorithm that has nothing to choose but its tiles.
 template <class T>
 Verification verify(Algorithm algorithm, const Problem& problem, Tiling tiling, const Switches& switches,
                     const Inputs<T>& inputs, const Outputs<T>& outputs, const VerificationBudget& budget = {},
-                    int threads = 1);
+                    int threads = 1) {
+  return verify<T>(problem, Method{.algorithm = algorithm, .tiling = tiling}, switches, inputs, outputs,
+                   budget, threads);
+}
 
 /// dQ, dK and dV held against the truth.
 struct GradientVerification {

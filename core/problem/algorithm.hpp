@@ -9,7 +9,17 @@
 
 namespace flashsim {
 
-enum class Algorithm { standard, eager, three_pass, three_pass_stored, flash1, flash2, memory_efficient };
+enum class Algorithm {
+  standard,
+  eager,
+  three_pass,
+  three_pass_stored,
+  flash1,
+  flash2,
+  memory_efficient,
+  split_kv,
+  block_sparse
+};
 
 struct AlgorithmFacts {
   Algorithm algorithm;
@@ -52,6 +62,11 @@ inline constexpr std::array kAlgorithms{
         .summary = "framework code, chunk by chunk: memory falls from N² to a chunk, traffic doesn't",
         .tiled = false,
         .rescales = true},
+    AlgorithmFacts{Algorithm::split_kv, "split-kv", "Split-KV attention",
+                   "FlashAttention-2 on runs of the keys side by side, a group's heads packed; then combined",
+                   true},
+    AlgorithmFacts{Algorithm::block_sparse, "block-sparse", "Block-sparse FlashAttention",
+                   "FlashAttention-2 on the tiles that a pattern (--pattern) keeps; another function", true},
 };
 
 constexpr const AlgorithmFacts& facts_of(Algorithm algorithm) {

@@ -53,9 +53,10 @@ constexpr bool masks_in_a_pass(const Problem& problem, const Method& method) {
   return problem.causal ? method.passes.mask : method.passes.padding_mask;
 }
 
-/// The walks that make up all heads: each is that of one query head.
-constexpr Count walks_of(const Problem& problem, const Method&) {
-  return Count(problem.batch) * problem.heads;
+/// The walks that make up all heads: each is that of one query head, and of one key/value head in split-kv,
+/// which packs the query heads of a group.
+constexpr Count walks_of(const Problem& problem, const Method& method) {
+  return Count(problem.batch) * (method.algorithm == Algorithm::split_kv ? problem.kv_heads : problem.heads);
 }
 
 }  // namespace flashsim

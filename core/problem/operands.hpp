@@ -53,6 +53,9 @@ constexpr std::string_view name_of(Operand operand) {
 /// take the storage type.
 constexpr bool is_accumulated(Operand operand) { return operand >= Operand::L; }
 
+/// There is one for each part of the keys.
+constexpr bool is_part(Operand operand) { return operand >= Operand::O_part; }
+
 /// The shape of an operand's matrix in one head.
 enum class OperandShape { query_rows, key_rows, scores, row_statistic };
 

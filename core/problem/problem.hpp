@@ -41,6 +41,8 @@ struct Problem {
   CausalAlignment alignment = CausalAlignment::bottom_right;
   std::optional<double> scale;  ///< 1/√d where absent
   NumberType storage = NumberType::fp16;
+  /// So many rows of Q lie side by side for one query: 1, or the query heads of a group (packed_heads).
+  std::int64_t rows_per_query = 1;
 
   [[nodiscard]] NumberType accumulation() const { return accumulation_type(storage); }
   /// The factor on Q Kᵀ.
@@ -51,6 +53,17 @@ struct Problem {
   /// Every dimension is at least 1 and at most kLargestDimension, and H is a multiple of Hkv.
   [[nodiscard]] Outcome validate() const;
 };
+
+/// The same problem with the query heads of each group packed into one: B, Hkv heads of G·N rows, G = H/Hkv,
+/// row r of which is query ⌊r/G⌋ of the group's head r mod G. So a key/value head serves its whole group at
+/// once. A problem that is packed stays as it is. G·N must fit 63 bits.
+constexpr Problem packed_heads(Problem problem) {
+  const std::int64_t group = problem.heads / problem.kv_heads;
+  problem.heads = problem.kv_heads;
+  problem.seq *= group;
+  problem.rows_per_query *= group;
+  return problem;
+}
 
 /// "B 1 · H 32 · N 8192 · d 128": key/value heads and length are named where they differ.
 std::string shape_text(const Problem& problem);

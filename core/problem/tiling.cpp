@@ -56,13 +56,22 @@ Tiling paper_tiling(const Problem& problem, Bytes shared_memory) {
   return {.query_rows = std::min(quarter, problem.head_dim), .key_rows = quarter};
 }
 
+Tiling packed_tiling(const Problem& problem) {
+  Tiling tiling;
+  const Count rows = Count(problem.seq) * (problem.heads / problem.kv_heads);
+  while (tiling.query_rows > 16 && Count(tiling.query_rows / 2) >= rows) tiling.query_rows /= 2;
+  return tiling;
+}
+
 Result<Tiling> resolve_tiling(Algorithm algorithm, const Problem& problem, TilingRequest request,
                               Bytes shared_memory, const std::string& limit_name) {
   if (algorithm == Algorithm::memory_efficient) {
     return Tiling{.query_rows = request.query_rows.value_or(std::min(kChunks.query_rows, problem.seq)),
                   .key_rows = request.key_rows.value_or(std::min(kChunks.key_rows, problem.kv_seq))};
   }
-  Tiling tiling = algorithm == Algorithm::flash1 ? paper_tiling(problem, shared_memory) : Tiling{};
+  Tiling tiling;
+  if (algorithm == Algorithm::flash1) tiling = paper_tiling(problem, shared_memory);
+  if (algorithm == Algorithm::split_kv) tiling = packed_tiling(problem);
   tiling.query_rows = request.query_rows.value_or(tiling.query_rows);
   tiling.key_rows = request.key_rows.value_or(tiling.key_rows);
   tiling = shrink_to_fit(problem, tiling, shared_memory, !request.query_rows, !request.key_rows);

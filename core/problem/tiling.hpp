@@ -36,18 +36,22 @@ bool fits(const Problem& problem, Tiling tiling, Bytes shared_memory);
 /// with M the shared memory in elements of the storage type.
 Tiling paper_tiling(const Problem& problem, Bytes shared_memory);
 
+/// Split-kv's: 128×128, with query tiles no longer than the least power of two from 16 on that holds the G·N
+/// packed rows. One query in groups of 4 isn't told as a tile of 128 rows.
+Tiling packed_tiling(const Problem& problem);
+
 /// What the user asked for; what is absent is chosen.
 struct TilingRequest {
   std::optional<std::int64_t> query_rows;
   std::optional<std::int64_t> key_rows;
 };
 
-/// The tiles of a run: those asked for, the rest by the paper's rule for flash1 and 128×128 for the
-/// others, with the chosen sizes halved, Bc then Br in turn, until they fit `shared_memory`. Those of
-/// memory-efficient are chunks, 1024×4096 or as much of it as there is: they lie in HBM and fit nothing.
-/// `limit_name` is what errors call the limit. Errors, for the tiled algorithms alone: explicit tiles
-/// that don't fit (with what they need, what there is and a tile that fits), and a head dimension for
-/// which not even one row fits. The others tile their matrix products only, and take any tiles.
+/// The tiles of a run: those asked for, the rest by the paper's rule for flash1, packed_tiling for split-kv
+/// and 128×128 for the others, with the chosen sizes halved, Bc then Br in turn, until they fit
+/// `shared_memory`. Those of memory-efficient are chunks, 1024×4096 or as much of it as there is: they lie in
+/// HBM and fit nothing. `limit_name` is what errors call the limit. Errors, for the tiled algorithms alone:
+/// explicit tiles that don't fit (with what they need, what there is and a tile that fits), and a head
+/// dimension for which not even one row fits. The others tile their matrix products only, and take any tiles.
 Result<Tiling> resolve_tiling(Algorithm algorithm, const Problem& problem, TilingRequest request,
                               Bytes shared_memory, const std::string& limit_name);
 

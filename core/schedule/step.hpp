@@ -22,8 +22,9 @@ struct Step {
   Operand operand{};             ///< what is moved; means something for initialise, load and store
   std::int64_t query_tile = -1;  ///< i, or −1 where the step belongs to no query tile
   std::int64_t key_tile = -1;    ///< j, or −1 where the step belongs to no key tile
+  std::int64_t part = -1;        ///< which part of the keys, where they are split into parts
   Range rows;                    ///< valid rows of query tile i
-  Range keys;                    ///< valid rows of key tile j (softmax: all keys)
+  Range keys;                    ///< valid rows of key tile j (softmax: all keys; reset of a part: its keys)
   bool again = false;            ///< a load of what this kernel has already loaded: it crosses into the
                                  ///< SM once more, and in the papers' model HBM was read the first time
   bool idle = false;             ///< a mask on a tile that is visible whole: nothing is done

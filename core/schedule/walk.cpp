@@ -27,14 +27,21 @@ void walk_forward(const Problem& problem, const Method& method, Range part, List
     case Algorithm::flash1: return walk_flash1(problem, method, part, listener);
     case Algorithm::flash2: return walk_flash2(problem, method, part, listener);
     case Algorithm::memory_efficient: return walk_memory_efficient(problem, method, part, listener);
+    case Algorithm::split_kv: return walk_split_kv(problem, method, part, listener);
+    case Algorithm::block_sparse: return walk_block_sparse(problem, method, part, listener);
   }
 }
 
 }  // namespace
 
+Range query_tiles_of(const Problem& problem, const Method& method) {
+  const bool packs = method.algorithm == Algorithm::split_kv;
+  return TileGrid(packs ? packed_heads(problem) : problem, method.tiling).every_query_tile();
+}
+
 void walk(const Problem& problem, const Method& method, Listener& listener) {
   if (method.pass != Pass::backward) {
-    walk_forward(problem, method, TileGrid(problem, method.tiling).every_query_tile(), listener);
+    walk_forward(problem, method, query_tiles_of(problem, method), listener);
   }
   if (method.pass != Pass::forward) walk_backward(problem, method, listener);
 }

@@ -40,14 +40,18 @@ class Listener {
   }
 };
 
-/// Walks one head by `method`, forward, backward or both, as it says. All heads of a problem walk alike. What
-/// forward leaves in memory stays there for backward; backward alone finds it among its inputs.
+/// Walks one head by `method`, forward, backward or both, as it says. All heads of a problem walk alike;
+/// walks_of says how many walks they are. What forward leaves in memory stays there for backward; backward
+/// alone finds it among its inputs.
 void walk(const Problem& problem, const Method& method, Listener& listener);
 
 /// The same, forward, of an algorithm that has nothing to choose but its tiles.
 inline void walk(Algorithm algorithm, const Problem& problem, Tiling tiling, Listener& listener) {
   walk(problem, Method{.algorithm = algorithm, .tiling = tiling}, listener);
 }
+
+/// The numbers of a walk's query tiles.
+Range query_tiles_of(const Problem& problem, const Method& method);
 
 /// The steps of a forward walk that belong to query tiles [begin, end). No query tile needs what another
 /// made, so the parts of a walk can be taken side by side. What the parts share is a step of each of them,
@@ -92,6 +96,8 @@ void walk_three_pass(const Problem& problem, const Method& method, Range part, L
 void walk_flash1(const Problem& problem, const Method& method, Range part, Listener& listener);
 void walk_flash2(const Problem& problem, const Method& method, Range part, Listener& listener);
 void walk_memory_efficient(const Problem& problem, const Method& method, Range part, Listener& listener);
+void walk_split_kv(const Problem& problem, const Method& method, Range part, Listener& listener);
+void walk_block_sparse(const Problem& problem, const Method& method, Range part, Listener& listener);
 void walk_standard_backward(const Problem& problem, const Method& method, Listener& listener);
 void walk_eager_backward(const Problem& problem, const Method& method, Listener& listener);
 void walk_flash1_backward(const Problem& problem, const Method& method, Listener& listener);

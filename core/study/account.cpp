@@ -4,9 +4,9 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "core/account/ledger.hpp"
+#include "core/study/method_choice.hpp"
 
 namespace flashsim {
 namespace {
@@ -48,32 +48,6 @@ std::optional<StandardBeside> standard_beside(const Problem& problem, Pass pass,
 
 }  // namespace
 
-Outcome check_choices(const AccountRequest& request, Algorithm algorithm) {
-  const std::string_view name = facts_of(algorithm).name;
-  const Pass pass = request.pass.value_or(Pass::forward);
-  if (pass != Pass::forward && !has_backward(algorithm)) {
-    std::vector<std::string_view> able;
-    for (const AlgorithmFacts& facts : kAlgorithms) {
-      if (has_backward(facts.algorithm)) able.push_back(facts.name);
-    }
-    return Error{fmt::format("--pass is {}, and {} has no backward pass", name_of(pass), name),
-                 fmt::format("these have one: {}", fmt::join(able, ", "))};
-  }
-  if (request.passes && algorithm != Algorithm::eager) {
-    return Error{fmt::format("--passes names passes of eager, and the algorithm is {}", name),
-                 "--algo eager"};
-  }
-  if (!request.deterministic.value_or(false)) return std::nullopt;
-  if (algorithm != Algorithm::flash2) {
-    return Error{fmt::format("--deterministic is a choice of flash2, and the algorithm is {}", name), ""};
-  }
-  if (pass == Pass::forward) {
-    return Error{"--deterministic says how gradients are made, and --pass is forward",
-                 "--pass backward or --pass both"};
-  }
-  return std::nullopt;
-}
-
 const Occupancy& AccountReport::main_kernel() const {
   if (method.pass == Pass::forward) return kernels.front();
   const auto kept = [](const Occupancy& kernel) {
@@ -108,7 +82,7 @@ Result<AccountReport> make_account(const AccountRequest& request, const Progress
   const auto problem = resolve_problem(request);
   if (!problem) return problem.error();
   report.problem = *problem;
-  if (auto error = check_choices(request, report.method.algorithm)) return *error;
+  if (auto error = check_method(request, report.method.algorithm, report.problem)) return *error;
   report.method.pass = request.pass.value_or(Pass::forward);
   report.method.passes = resolve_passes(request.passes, report.problem);
   report.method.deterministic = request.deterministic.value_or(false);
@@ -126,6 +100,9 @@ Result<AccountReport> make_account(const AccountRequest& request, const Progress
                                      report.shared_memory, limit_name);
   if (!tiling) return tiling.error();
   report.method.tiling = *tiling;
+  const auto splits = choose_rest(request, report.problem, report.machine, report.method);
+  if (!splits) return splits.error();
+  report.splits = *splits;
 
   report.prediction = sources.predict(report.problem, report.method);
   report.flops = problem_flops(report.problem, report.method);
@@ -164,7 +141,11 @@ Result<AccountReport> make_account(const AccountRequest& request, const Progress
                    .key_order = request.key_order.value_or(KeyOrder::forward),
                    .overlap = request.overlap.value_or(Overlap::overlapped),
                    .blocks_per_sm = request.blocks_per_sm};
-  if (request.machine.value_or(false)) {
+  if (request.machine.value_or(false) && report.method.algorithm == Algorithm::memory_efficient) {
+    report.not_simulated =
+        fmt::format("{} is a chain of many launches, which the block simulation doesn't follow",
+                    facts_of(report.method.algorithm).name);
+  } else if (request.machine.value_or(false)) {
     auto simulation = simulate(report.problem, report.method, report.machine, report.habits, report.kernels,
                                report.tally(), Flops(report.flops.paper.value()), progress);
     if (!simulation) return simulation.error();

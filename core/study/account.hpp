@@ -18,6 +18,7 @@
 #include "core/problem/machine.hpp"
 #include "core/problem/method.hpp"
 #include "core/problem/problem.hpp"
+#include "core/problem/splits.hpp"
 #include "core/schedule/walk.hpp"
 #include "core/study/request.hpp"
 #include "core/study/traffic.hpp"
@@ -53,8 +54,9 @@ struct AccountReport {
   Problem problem;
   Method method;
   Machine machine;
-  std::string gpu;      ///< as it was asked for: a name or a path
-  Bytes shared_memory;  ///< the limit that tiles must fit
+  std::string gpu;                    ///< as it was asked for: a name or a path
+  Bytes shared_memory;                ///< the limit that tiles must fit
+  std::optional<SplitChoice> splits;  ///< of split-kv
 
   Prediction prediction;
   std::optional<Tally> counted;  ///< absent where the walk is too long and wasn't asked for
@@ -64,6 +66,7 @@ struct AccountReport {
   std::vector<Occupancy> kernels;
   Habits habits;
   std::optional<Simulation> simulation;    ///< where --machine asks for it
+  std::string not_simulated;               ///< why there is none although it was asked for
   std::optional<StandardBeside> standard;  ///< absent where its counts leave 64 bits
   std::vector<Alive> saved_for_backward;  ///< what forward keeps; empty where the account is of forward alone
 
@@ -98,10 +101,6 @@ std::vector<ExplainedFigure> explanations_of(const AccountReport& report);
 /// One head's score matrix.
 Count score_matrix_entries(const Problem& problem);
 Bytes score_matrix_bytes(const Problem& problem);
-
-/// The request's choices that only some algorithms have, fit `algorithm`. Errors: a pass that it hasn't,
-/// passes or determinism that mean nothing to it.
-Outcome check_choices(const AccountRequest& request, Algorithm algorithm);
 
 /// The error of an account or a run whose counts are too large.
 Error leaves_64_bits(Algorithm algorithm, const Problem& problem);

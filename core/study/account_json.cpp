@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/json_reader.hpp"
+#include "core/study/method_choice.hpp"
 #include "core/study/report_json.hpp"
 
 namespace flashsim {
@@ -106,6 +107,7 @@ ordered_json kernel_time_json(const SimulatedKernel& kernel, bool timed) {
 
 /// What --machine adds.
 void add_simulation(const AccountReport& r, ordered_json& result) {
+  if (!r.not_simulated.empty()) result["hbm_after_l2"] = result["time"] = nullptr;
   if (!r.simulation) return;
   const AfterL2& after = r.simulation->after_l2;
   result["hbm_after_l2"] = {{"read_bytes", after.hbm.read.value()},
@@ -137,7 +139,7 @@ void add_simulation(const AccountReport& r, ordered_json& result) {
 
 /// The keys of `input` that --machine needs.
 void add_habits(const AccountReport& r, ordered_json& input) {
-  if (!r.simulation) return;
+  if (!r.simulation && r.not_simulated.empty()) return;
   input["machine"] = true;
   input["launch_order"] = name_of(r.habits.launch_order);
   input["key_order"] = name_of(r.habits.key_order);
@@ -161,6 +163,29 @@ ordered_json saved_json(const AccountReport& r) {
           {"standard_bytes",
            r.standard ? ordered_json(r.standard->saved_for_backward.value()) : ordered_json(nullptr)},
           {"recomputed_flops", r.prediction.recomputed.value()}};
+}
+
+/// How split-kv's parts were chosen.
+ordered_json split_choice_json(const AccountReport& r) {
+  if (!r.splits) return nullptr;
+  return {{"count", r.splits->splits},
+          {"key_tiles_each", r.splits->tiles_a_split()},
+          {"chosen", r.splits->automatic},
+          {"blocks", r.splits->blocks.value()},
+          {"wave_efficiency", r.splits->efficiency()},
+          {"best_wave_efficiency", r.splits->best},
+          {"most", r.splits->most}};
+}
+
+/// What the pattern keeps.
+ordered_json kept_json(const AccountReport& r) {
+  if (!r.prediction.pattern) return nullptr;
+  const KeptBlocks& kept = *r.prediction.pattern;
+  return {{"kept_blocks", kept.kept.value()},
+          {"blocks", kept.blocks.value()},
+          {"kept_fraction", kept.fraction()},
+          {"visited_blocks", r.prediction.tile_pairs.visited.value()},
+          {"dense_visited_blocks", kept.dense.value()}};
 }
 
 ordered_json check_json(const AccountReport& r) {
@@ -194,6 +219,8 @@ ordered_json result_json(const AccountReport& r, bool explain) {
                             {"bytes_per_head", score_matrix_bytes(p).value()}};
   add_simulation(r, result);
   result["standard"] = standard_json(r);
+  result["splits"] = split_choice_json(r);
+  result["pattern"] = kept_json(r);
   result["steps_per_head"] = tally.steps.value();
   result["predicted_equals_counted"] = check_json(r);
   result["discrepancies"] = discrepancies_json(r.discrepancies);
@@ -223,6 +250,8 @@ ordered_json account_json(const AccountReport& r, bool explain) {
   input["sram_bytes"] = r.shared_memory.value();
   input["gpu"] = r.gpu;
   add_habits(r, input);
+  input["splits"] = splits_json(r.splits);
+  input["pattern"] = pattern_json(r.method);
   return {{"schema", "flashsim.account/1"}, {"input", std::move(input)}, {"result", result_json(r, explain)}};
 }
 
@@ -238,6 +267,8 @@ ordered_json compare_json(const CompareReport& report, bool explain) {
   input["sram_bytes"] = first.shared_memory.value();
   input["gpu"] = first.gpu;
   add_habits(first, input);
+  input["splits"] = splits_json(report.splits);
+  input["pattern"] = pattern_json(report.pattern);
   ordered_json left_out = ordered_json::array();
   for (const Algorithm algorithm : report.left_out) left_out.push_back(facts_of(algorithm).name);
   ordered_json algorithms = ordered_json::array();

@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "core/account/closed_form/visited.hpp"
 #include "core/study/account.hpp"
 
 namespace flashsim {
@@ -61,11 +60,32 @@ void add_totals(const AccountReport& r, std::vector<ExplainedFigure>& figures) {
 /// The tile pairs that the sums of the tiled algorithms run over.
 void add_visited(const AccountReport& r, std::vector<ExplainedFigure>& figures) {
   if (!facts_of(r.method.algorithm).tiled) return;
-  const Visited sums = visited_sums(r.problem, r.method.tiling);
+  const TilePairs& pairs = r.prediction.tile_pairs;
   figures.push_back({"tiles.visited_pairs", "Σ1 of Tr·Tc",
-                     fmt::format("{} of {} · {}", sums.visited.pairs.value(), sums.query_tiles.value(),
-                                 sums.key_tiles.value()),
-                     sums.visited.pairs.value()});
+                     fmt::format("{} of {} · {}", pairs.visited.value(), pairs.query_tiles.value(),
+                                 pairs.key_tiles.value()),
+                     pairs.visited.value()});
+}
+
+/// How many parts the keys are split into, and how much a pattern keeps.
+void add_choices(const AccountReport& r, std::vector<ExplainedFigure>& figures) {
+  if (r.splits) {
+    const SplitChoice& s = *r.splits;
+    const std::string numbers =
+        fmt::format("blocks {}, SMs {}, Tc {}: {:.3f}, of {:.3f} at best up to S = {}", s.blocks.value(),
+                    s.sms, s.key_tiles, s.efficiency(), s.best, s.most);
+    std::string rule = "as asked for, w/⌈w⌉ with w = blocks·S / SMs";
+    if (s.automatic && s.filled()) rule = "1 where blocks ≥ 0.8·SMs; w/⌈w⌉ with w = blocks·S / SMs";
+    if (s.automatic && !s.filled()) {
+      rule = "least S ≤ min(128, SMs, Tc) with w/⌈w⌉ ≥ 0.85 · best, w = blocks·S / SMs";
+    }
+    figures.push_back({"tiles.splits", rule, numbers, s.splits});
+  }
+  if (r.prediction.pattern) {
+    const KeptBlocks& kept = *r.prediction.pattern;
+    figures.push_back({"tiles.kept_fraction", "blocks that are there / Tr·Tc",
+                       fmt::format("{} / {}", kept.kept.value(), kept.blocks.value()), kept.fraction()});
+  }
 }
 
 void add_memory(const AccountReport& r, std::vector<ExplainedFigure>& figures) {
@@ -120,6 +140,7 @@ std::vector<ExplainedFigure> explanations_of(const AccountReport& report) {
     figures.push_back({name, formula->symbols(), formula->numbers(), formula->value().value()});
   }
   add_visited(report, figures);
+  add_choices(report, figures);
   add_totals(report, figures);
   add_memory(report, figures);
   add_ratios(report, figures);

@@ -74,6 +74,10 @@ Outcome apply(const ReplayRequest& request, ReplayReport& report) {
 }
 
 Result<ReplayReport> replay_of(Scenario scenario, const ReplayRequest& request) {
+  const Algorithm asked = request.algorithm.value_or(Algorithm::flash2);
+  if (asked == Algorithm::split_kv || asked == Algorithm::block_sparse) {
+    return Error{fmt::format("{} can't be replayed step by step", facts_of(asked).name), "flash1 or flash2"};
+  }
   ReplayReport report{.scenario = std::move(scenario)};
   if (auto error = apply(request, report)) return *error;
   const Problem& p = report.scenario.problem;

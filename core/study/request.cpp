@@ -1,6 +1,7 @@
 #include "core/study/request.hpp"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -58,6 +59,13 @@ AccountRequest laid_over(AccountRequest over, const AccountRequest& given) {
   }
   if (over.pass == Pass::forward) under.deterministic.reset();
   if (over.gpu || over.shared_memory || over.algorithm || over.head_dim || over.dtype) under.tiles = {};
+  if (over.algorithm && over.algorithm != under.algorithm) {
+    under.splits.reset();
+    under.pattern.reset();
+  }
+  if ((over.seq || over.heads || over.kv_heads) && under.algorithm == Algorithm::split_kv) under.tiles = {};
+  fill(over.splits, under.splits);
+  fill(over.pattern, under.pattern);
   fill(over.algorithm, under.algorithm);
   fill(over.batch, under.batch);
   fill(over.heads, under.heads);
@@ -134,6 +142,22 @@ AccountRequest read_request_keys(JsonReader& reader) {
   request.key_order = reader.named<KeyOrder>("key_order", key_order_named);
   request.overlap = reader.named<Overlap>("overlap", overlap_named);
   request.blocks_per_sm = reader.dimension("blocks_per_sm");
+  if (const auto* splits = reader.value("splits"); splits != nullptr && splits->is_string()) {
+    request.splits = reader.named<SplitsRequest>("splits", [&](const std::string& text) {
+      return text == "auto" ? parse_splits("splits", text)
+                            : Error{fmt::format("must be \"auto\" or a whole number, not \"{}\"", text), ""};
+    });
+  } else if (splits != nullptr) {
+    if (const auto count = reader.dimension("splits")) request.splits = SplitsRequest{*count};
+  }
+  if (const auto* pattern = reader.value("pattern")) {
+    auto read = pattern_from_json(*pattern, reader.path_of("pattern"));
+    if (read) {
+      request.pattern = std::move(read).value();
+    } else {
+      reader.fail(read.error());
+    }
+  }
   return request;
 }
 

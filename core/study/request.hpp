@@ -11,9 +11,11 @@
 #include "core/base/result.hpp"
 #include "core/base/units.hpp"
 #include "core/problem/algorithm.hpp"
+#include "core/problem/block_pattern.hpp"
 #include "core/problem/habits.hpp"
 #include "core/problem/method.hpp"
 #include "core/problem/problem.hpp"
+#include "core/problem/splits.hpp"
 #include "core/problem/tiling.hpp"
 #include "core/study/eager_pass_list.hpp"
 
@@ -33,9 +35,11 @@ struct AccountRequest {
   TilingRequest tiles;
   std::optional<Bytes> shared_memory;
   std::optional<std::string> gpu;
-  bool count_always = false;    ///< count walks of any length
-  bool count_never = false;     ///< count no walk: the closed forms alone
-  std::optional<bool> machine;  ///< HBM traffic after L2, and time
+  std::optional<SplitsRequest> splits;    ///< split-kv alone
+  std::optional<PatternRequest> pattern;  ///< block-sparse alone
+  bool count_always = false;              ///< count walks of any length
+  bool count_never = false;               ///< count no walk: the closed forms alone
+  std::optional<bool> machine;            ///< HBM traffic after L2, and time
   std::optional<LaunchOrder> launch_order;
   std::optional<KeyOrder> key_order;
   std::optional<Overlap> overlap;

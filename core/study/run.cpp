@@ -44,7 +44,7 @@ Tally expected_of(const RunPlan& plan, Pass pass = Pass::forward) {
   Method method = plan.method();
   method.pass = pass;
   Tally expected = predict(plan.problem, method).tally;
-  expected.steps = expected.steps * plan.problem.batch * plan.problem.heads;
+  expected.steps = expected.steps * walks_of(plan.problem, method);
   expected.peak_allocated = Bytes();
   return expected;
 }
@@ -62,7 +62,7 @@ void execute(const RunPlan& plan, RunPhase phase, const RunProgress& progress, P
 }
 
 PassReport forward_pass(const RunPlan& plan) {
-  const Count exact = problem_flops(plan.problem).exact.value();
+  const Count exact = problem_flops(plan.problem, plan.method()).exact.value();
   if (!plan.tensors.scores_given()) {
     return {.flops = Flops(exact), .flops_formula = "4·d for each visible pair: Q Kᵀ and P V"};
   }
@@ -71,7 +71,7 @@ PassReport forward_pass(const RunPlan& plan) {
 }
 
 PassReport backward_pass(const RunPlan& plan) {
-  const Count exact = problem_flops(plan.problem).exact.value();
+  const Count exact = problem_flops(plan.problem, plan.method()).exact.value();
   const Count two_d(exact.value() / 2);  // 2·d for each visible pair: one product
   if (plan.algorithm == Algorithm::flash2) {
     return {.flops = Flops(two_d * 5),
@@ -111,7 +111,7 @@ Outcome run_in(const RunPlan& plan, const RunProgress& progress, RunReport& repo
   const Tensor4<T>& d_o = inputs->d_o;
   RunResults<T> results;
   execute(plan, RunPhase::forward, progress, report.forward, [&](const Execution& execution) {
-    results.outputs = attend<T>(plan.method(), plan.problem, plan.switches, qkv, execution);
+    results.outputs = attend<T>(plan.problem, plan.method(), plan.switches, qkv, execution);
   });
   report.discrepancies = discrepancies(expected_of(plan), report.forward.counted);
   if (plan.backward) {
@@ -124,16 +124,15 @@ Outcome run_in(const RunPlan& plan, const RunProgress& progress, RunReport& repo
         discrepancies(expected_of(plan, Pass::backward), report.backward->counted);
   }
   told(RunPhase::truth, report.forward.flops, 0);
-  report.verification = verify<T>(plan.algorithm, plan.problem, plan.tiling, plan.switches, qkv,
-                                  results.outputs, {}, plan.threads);
+  report.verification =
+      verify<T>(plan.problem, plan.method(), plan.switches, qkv, results.outputs, {}, plan.threads);
   if (plan.backward) {
     report.gradient_verification =
         verify_gradients<T>(plan.algorithm, plan.problem, plan.tiling, plan.switches, qkv, d_o,
                             *results.gradients, {}, plan.threads);
   }
   if (!report.verification.agrees()) {
-    report.first_fault =
-        first_fault<T>(plan.algorithm, plan.problem, plan.tiling, plan.switches, qkv, report.verification);
+    report.first_fault = first_fault<T>(plan.problem, plan.method(), plan.switches, qkv, report.verification);
   }
   judge(report);
   report.results = std::move(results);
@@ -171,7 +170,7 @@ Result<std::vector<std::string>> save(const RunResults<T>& results, const std::s
 Result<RunReport> make_run(const RunPlan& plan, const RunProgress& progress) {
   RunReport report{.plan = plan, .forward = forward_pass(plan)};
   // Backward there are at most two and a half times as many.
-  const Count flops = problem_flops(plan.problem).exact.value() * 3;
+  const Count flops = problem_flops(plan.problem, plan.method()).exact.value() * 3;
   if (expected_of(plan).overflowed() || flops.overflowed()) {
     return leaves_64_bits(plan.algorithm, plan.problem);
   }

@@ -128,6 +128,7 @@ ordered_json run_json(const RunReport& r) {
   result["gradient_errors"] = gradients_json(r);
   result["first_fault"] = first_fault_json(r);
   result.update(pass_json(r.forward, p));
+  result["splits"] = r.plan.splits ? ordered_json(r.plan.splits->splits) : ordered_json(nullptr);
   result["threads"] = r.plan.threads;
   result["vector_target"] = vector_target();
   result["predicted_equals_counted"] = r.predicted_equals_counted();

@@ -36,10 +36,11 @@ Count chunk_elements(const RunPlan& plan) {
          (Count(3) * tile_rows + Count(2) * tile_keys) * p.head_dim;
 }
 
-/// What a thread keeps: its tiles of S, P, dP and dS, of Q, O, dO and dQ, of K, V, dK and dV.
+/// What a thread keeps: its tiles of S, P, dP and dS, of Q, O, dO and dQ, of K, V, dK and dV, and of O and L
+/// in parts.
 Count thread_elements(const RunPlan& plan) {
   if (plan.algorithm == Algorithm::memory_efficient) return chunk_elements(plan);
-  const Problem& p = plan.problem;
+  const Problem p = plan.algorithm == Algorithm::split_kv ? packed_heads(plan.problem) : plan.problem;
   const bool pads = plan.switches.fault == Fault::unmasked_padding;
   const Count rows = std::min(plan.tiling.query_rows, p.seq);
   const Count keys = pads ? plan.tiling.key_rows : std::min(plan.tiling.key_rows, p.kv_seq);
@@ -47,8 +48,12 @@ Count thread_elements(const RunPlan& plan) {
   const Count passes = plan.backward ? 2 : 1;
   // S of one query tile, whole, where it is stored between passes.
   const Count kept = plan.algorithm == Algorithm::three_pass_stored ? rows * p.kv_seq : Count(0);
-  return kept + passes * (Count(2) * rows * score_keys + Count(2) * rows * p.head_dim +
-                          Count(2) * keys * p.head_dim);
+  // The parts of a query tile, and the one that is being added.
+  const std::int64_t splits = plan.method().splits;
+  const Count parts = splits > 1 ? rows * (Count(splits) * (Count(p.head_dim) + 1) + p.head_dim) : Count(0);
+  return kept + parts +
+         passes *
+             (Count(2) * rows * score_keys + Count(2) * rows * p.head_dim + Count(2) * keys * p.head_dim);
 }
 
 /// Whole matrices, which the backward pass of the untiled algorithms keeps for each head that is worked on.

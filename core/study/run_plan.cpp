@@ -9,7 +9,7 @@
 
 #include "core/attention/attend.hpp"
 #include "core/problem/machine.hpp"
-#include "core/study/account.hpp"
+#include "core/study/method_choice.hpp"
 #include "core/study/run_memory.hpp"
 
 namespace flashsim {
@@ -120,6 +120,11 @@ Outcome choose_tiles(const RunRequest& request, RunPlan& plan) {
     plan.tiling = {tiles.query_rows.value_or(Tiling{}.query_rows),
                    tiles.key_rows.value_or(Tiling{}.key_rows)};
   }
+  Method method{.algorithm = plan.algorithm, .tiling = plan.tiling};
+  const auto splits = choose_rest(request.account, plan.problem, *machine, method);
+  if (!splits) return splits.error();
+  plan.splits = *splits;
+  plan.pattern = method.pattern;
   return std::nullopt;
 }
 
@@ -139,7 +144,6 @@ Outcome check_backward(const RunPlan& plan) {
 
 /// Eager's passes, as far as they can be executed.
 Outcome choose_passes(const RunRequest& request, RunPlan& plan) {
-  if (auto error = check_choices(request.account, plan.algorithm)) return error;
   plan.passes = resolve_passes(request.account.passes, plan.problem);
   if (plan.passes.dropout) {
     return Error{"--passes names dropout, and a run has no random mask to drop by", "leave dropout out"};
@@ -184,6 +188,7 @@ Result<RunPlan> plan_run(const RunRequest& request) {
   }
   if (auto error = choose_types(request, told->type, plan)) return *error;
   if (auto error = choose_switches(request, plan)) return *error;
+  if (auto error = check_method(request.account, plan.algorithm, plan.problem)) return *error;
   if (auto error = choose_tiles(request, plan)) return *error;
   if (auto error = check_backward(plan)) return *error;
   if (auto error = choose_passes(request, plan)) return *error;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -10,8 +11,9 @@
 #include "core/attention/switches.hpp"
 #include "core/base/result.hpp"
 #include "core/base/units.hpp"
-#include "core/problem/algorithm.hpp"
+#include "core/problem/method.hpp"
 #include "core/problem/problem.hpp"
+#include "core/problem/splits.hpp"
 #include "core/problem/tiling.hpp"
 #include "core/study/request.hpp"
 #include "core/study/scenario.hpp"
@@ -45,16 +47,25 @@ struct RunPlan {
   Problem problem;       ///< with the storage type
   NumberType compute{};  ///< fp32 or fp64, no narrower than that
   Tiling tiling;
-  EagerPasses passes;                  ///< eager
-  std::string gpu;                     ///< whose shared memory chose the tiles
-  std::optional<Bytes> shared_memory;  ///< the limit of --sram, which is enforced
+  EagerPasses passes;                           ///< eager
+  std::string gpu;                              ///< whose shared memory chose the tiles
+  std::optional<Bytes> shared_memory;           ///< the limit of --sram, which is enforced
+  std::optional<SplitChoice> splits;            ///< of split-kv
+  std::shared_ptr<const BlockPattern> pattern;  ///< of block-sparse
   TensorSource tensors;
   bool backward = false;
   Switches switches;
   int threads = 1;
 
   /// The forward pass.
-  [[nodiscard]] Method method() const { return {.algorithm = algorithm, .tiling = tiling, .passes = passes}; }
+  [[nodiscard]] Method method() const {
+    return {.algorithm = algorithm,
+            .tiling = tiling,
+            .passes = passes,
+            .splits = splits ? splits->splits : 1,
+            .pattern = pattern};
+  }
+
   /// Random numbers take part.
   [[nodiscard]] bool draws() const { return tensors.qkv_drawn() || (backward && !tensors.d_o); }
 };

@@ -8,6 +8,7 @@
 
 #include "core/base/json_reader.hpp"
 #include "core/base/nearest.hpp"
+#include "core/study/method_choice.hpp"
 #include "core/study/run_plan.hpp"
 
 namespace flashsim {
@@ -159,6 +160,8 @@ ordered_json run_input_json(const RunPlan& plan) {
   input["sram_bytes"] =
       plan.shared_memory ? ordered_json(plan.shared_memory->value()) : ordered_json(nullptr);
   input["gpu"] = plan.gpu;
+  input["splits"] = splits_json(plan.splits);
+  input["pattern"] = pattern_json(plan.method());
   input["scenario"] = tensors.scenario ? scenario_json(*tensors.scenario) : ordered_json(nullptr);
   input["q"] = tensors.files ? ordered_json(tensors.files->q) : ordered_json(nullptr);
   input["k"] = tensors.files ? ordered_json(tensors.files->k) : ordered_json(nullptr);

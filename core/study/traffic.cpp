@@ -9,9 +9,10 @@ using nlohmann::ordered_json;
 std::vector<TensorLine> tensor_lines(const Tally& tally, const Problem& problem) {
   std::vector<TensorLine> lines;
   for (const Operand operand : kOperands) {
-    const Bytes whole = whole_size(operand, problem);
     const auto add = [&](Flow flow, bool initial) {
       if (flow.total() == Bytes()) return;
+      // There are as many parts as were written.
+      const Bytes whole = is_part(operand) ? flow.written : whole_size(operand, problem);
       lines.push_back({.name = std::string(name_of(operand)) + (initial ? " initial" : ""),
                        .operand = operand,
                        .initial = initial,

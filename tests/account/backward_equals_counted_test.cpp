@@ -17,7 +17,8 @@ std::string differences(const Problem& problem, const Method& method) {
   Ledger ledger(problem);
   walk(problem, method, ledger);
   std::string text;
-  for (const Discrepancy& d : discrepancies(predict(problem, method).tally, ledger.all_heads())) {
+  const Tally counted = ledger.times(walks_of(problem, method));
+  for (const Discrepancy& d : discrepancies(predict(problem, method).tally, counted)) {
     text += fmt::format("{}: predicted {}, counted {}\n", d.figure, d.predicted.value(), d.counted.value());
   }
   return text;

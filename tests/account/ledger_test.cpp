@@ -70,19 +70,22 @@ TEST_CASE("the peak is the most that was alive at once, not all that ever was") 
   CHECK(ledger.walked().peak_allocated == matrix + matrix + Bytes(2 * 3 * 4 * 4));
 }
 
-TEST_CASE("all heads move, work and launch B·H times what one does; steps, launches and peak are told once") {
+TEST_CASE(
+    "all heads move, work and launch so many times what a walk does as there are walks; steps and peak are "
+    "told once") {
   for (const AlgorithmFacts& facts : kAlgorithms) {
     Ledger ledger(kProblem);
     walk(facts.algorithm, kProblem, {3, 3}, ledger);
     const auto one = figures_of(ledger.walked());
-    const auto all = figures_of(ledger.all_heads());
+    const Count walks = walks_of(kProblem, {.algorithm = facts.algorithm});
+    const auto all = figures_of(ledger.times(walks));
     REQUIRE(one.size() == all.size());
     for (std::size_t i = 0; i < one.size(); ++i) {
       const bool once = one[i].name == "steps" || one[i].name == "peak_allocated_bytes" ||
                         one[i].name.ends_with(".launches");
       CAPTURE(facts.name, one[i].name);
       CHECK(all[i].name == one[i].name);
-      CHECK(all[i].value == one[i].value * Count(once ? 1 : 6));
+      CHECK(all[i].value == one[i].value * (once ? Count(1) : walks));
     }
   }
 }
@@ -93,14 +96,17 @@ TEST_CASE("ledgers that follow the parts of every head add up to the walk of all
     CAPTURE(facts.name);
     Ledger whole(kProblem);
     walk(facts.algorithm, kProblem, tiling, whole);
-    Tally expected = whole.all_heads();
-    expected.steps = expected.steps * kProblem.batch * kProblem.heads;
+    const Method method{.algorithm = facts.algorithm, .tiling = tiling};
+    const Count walks = walks_of(kProblem, method);
+    Tally expected = whole.times(walks);
+    expected.steps = expected.steps * walks;
     expected.peak_allocated = Bytes();
 
     std::vector<Ledger> ledgers(3, Ledger(kProblem));
     std::size_t turn = 0;
-    for (std::int64_t head = 0; head < kProblem.batch * kProblem.heads; ++head) {
-      for (const Range part : {Range{1, 2}, Range{0, 1}}) {
+    const std::int64_t tiles = query_tiles_of(kProblem, method).end;
+    for (std::int64_t head = 0; head < walks.value(); ++head) {
+      for (const Range part : {Range{1, tiles}, Range{0, 1}}) {
         walk_part(facts.algorithm, kProblem, tiling, part, ledgers[turn++ % ledgers.size()]);
       }
     }

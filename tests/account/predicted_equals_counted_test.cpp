@@ -1,27 +1,29 @@
 // The closed forms against the ledger, on every figure.
 #include <string>
 
+#include <nlohmann/json.hpp>
+
 #include "core/account/check.hpp"
 #include "core/account/ledger.hpp"
 #include "core/account/prediction.hpp"
 #include "tests/catch.hpp"
+#include "tests/random_pattern.hpp"
 #include "tests/random_problem.hpp"
 #include "tests/small_shapes.hpp"
 
 namespace flashsim {
 namespace {
 
-Tally counted(Algorithm algorithm, const Problem& problem, Tiling tiling) {
+Tally counted(const Problem& problem, const Method& method) {
   Ledger ledger(problem);
-  walk(algorithm, problem, tiling, ledger);
-  return ledger.all_heads();
+  walk(problem, method, ledger);
+  return ledger.times(walks_of(problem, method));
 }
 
 /// What differs, as text: empty where nothing does.
-std::string differences(Algorithm algorithm, const Problem& problem, Tiling tiling) {
+std::string differences(const Problem& problem, const Method& method) {
   std::string text;
-  for (const Discrepancy& d :
-       discrepancies(predict(algorithm, problem, tiling).tally, counted(algorithm, problem, tiling))) {
+  for (const Discrepancy& d : discrepancies(predict(problem, method).tally, counted(problem, method))) {
     text += fmt::format("{}: predicted {}, counted {}\n", d.figure, d.predicted.value(), d.counted.value());
   }
   return text;
@@ -31,7 +33,7 @@ TEST_CASE("predicted equals counted on every figure, for every small shape") {
   for (const AlgorithmFacts& facts : kAlgorithms) {
     test::for_every_small_shape(5, [&](const Problem& p, Tiling t) {
       CAPTURE(facts.name, shape_text(p), p.causal, name_of(p.alignment), tiling_text(t));
-      REQUIRE(differences(facts.algorithm, p, t).empty());
+      REQUIRE(differences(p, {.algorithm = facts.algorithm, .tiling = t}).empty());
     });
   }
 }
@@ -42,8 +44,45 @@ TEST_CASE("predicted equals counted on every figure, for random shapes") {
     const test::Shape shape = shapes.next(n % 10 == 0 ? 120 : 40);
     for (const AlgorithmFacts& facts : kAlgorithms) {
       CAPTURE(facts.name, text_of(shape));
-      REQUIRE(differences(facts.algorithm, shape.problem, shape.tiling).empty());
+      REQUIRE(differences(shape.problem, {.algorithm = facts.algorithm, .tiling = shape.tiling}).empty());
     }
+  }
+}
+
+TEST_CASE("predicted equals counted on every figure, for every small shape in groups and parts") {
+  test::for_every_small_shape(3, [&](Problem p, Tiling t) {
+    for (p.heads = 2; p.heads <= 3; ++p.heads) {
+      for (const std::int64_t splits : {1, 2, 4}) {
+        CAPTURE(shape_text(p), p.causal, name_of(p.alignment), tiling_text(t), splits);
+        REQUIRE(differences(p, {.algorithm = Algorithm::split_kv, .tiling = t, .splits = splits}).empty());
+      }
+    }
+  });
+}
+
+TEST_CASE("predicted equals counted on every figure, for random shapes in any number of parts") {
+  test::RandomShapes shapes(31);
+  test::RandomPatterns patterns(32);
+  for (int n = 0; n < 500; ++n) {
+    const test::Shape shape = shapes.next(n % 10 == 0 ? 120 : 40);
+    const std::int64_t splits = patterns.from_to(1, n % 5 == 0 ? 150 : 9);
+    CAPTURE(text_of(shape), splits);
+    REQUIRE(differences(shape.problem,
+                        {.algorithm = Algorithm::split_kv, .tiling = shape.tiling, .splits = splits})
+                .empty());
+  }
+}
+
+TEST_CASE("predicted equals counted on every figure, for random shapes under any pattern of blocks") {
+  test::RandomShapes shapes(33);
+  test::RandomPatterns patterns(34);
+  for (int n = 0; n < 800; ++n) {
+    const test::Shape shape = shapes.next(n % 10 == 0 ? 120 : 40);
+    const Method method{.algorithm = Algorithm::block_sparse,
+                        .tiling = shape.tiling,
+                        .pattern = patterns.next(shape.problem, shape.tiling)};
+    CAPTURE(text_of(shape), pattern_json(method.pattern->request()).dump());
+    REQUIRE(differences(shape.problem, method).empty());
   }
 }
 

@@ -56,8 +56,8 @@ TEST_CASE("tiles that don't fit are refused with what they need, what there is, 
 
 TEST_CASE("unknown names come with the nearest known one") {
   CHECK(refusal("--algo flsh") ==
-        "error: unknown algorithm 'flsh'\nhint: did you mean 'flash'? known: standard, eager, flash1, "
-        "flash2, flash\n");
+        "error: unknown algorithm 'flsh'\nhint: did you mean 'flash'? known: standard, eager, "
+        "three-pass, three-pass-stored, flash1, flash2, memory-efficient, split-kv, block-sparse, flash\n");
   CHECK(refusal("--gpu h10")
             .starts_with(
                 "error: unknown GPU 'h10'\nhint: did you mean 'h100'? known: a100, a100-80, a100-40, "));

@@ -32,11 +32,19 @@ TEST_CASE("every command's JSON follows its schema") {
   for (const char* arguments :
        {"", "--algo standard --explain", "--algo eager --no-causal --dtype fp64 --gpu mi300x",
         "--algo flash1 --seq 1 --head-dim 1", "--seq 1048576", "--dtype fp8 --gpu t4",
-        "--seq 5 --kv-seq 2 --heads 4 --kv-heads 2 --causal-alignment top-left"}) {
+        "--seq 5 --kv-seq 2 --heads 4 --kv-heads 2 --causal-alignment top-left",
+        "--algo split-kv --seq 1 --kv-heads 8 --explain", "--algo split-kv --splits 5",
+        "--algo block-sparse --pattern window:1024 --explain", "--algo block-sparse --pattern strided:3",
+        "--algo memory-efficient", "--machine --seq 512",
+        "--machine --algo split-kv --seq 1 --kv-seq 8192 --kv-heads 8 --launch-order longest-first",
+        "--machine --algo block-sparse --pattern window:256 --seq 512 --key-order reverse",
+        "--machine --algo memory-efficient --seq 512 --blocks-per-sm 1"}) {
     INFO(arguments);
     CHECK(schema_violations(json_of(arguments), "flashsim.account-1").empty());
   }
-  for (const char* arguments : {"compare", "compare --tile-k 32 --explain"}) {
+  for (const char* arguments :
+       {"compare", "compare --tile-k 32 --explain", "compare --splits 3 --pattern strided:4",
+        "compare --machine --seq 512 --overlap serial"}) {
     INFO(arguments);
     CHECK(schema_violations(json_of(arguments), "flashsim.compare-1").empty());
   }

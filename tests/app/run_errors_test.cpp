@@ -89,16 +89,16 @@ TEST_CASE("types, switches and passes that don't go together are refused") {
         "rescale-o-only, inverted-rescale, reset-per-tile, finite-mask, unmasked-padding\n");
   CHECK(refusal("run --algo standard --no-rescale") ==
         "error: --no-rescale means nothing for standard, which rescales nothing\n"
-        "hint: choose one of flash1, flash2, memory-efficient\n");
+        "hint: choose one of flash1, flash2, memory-efficient, split-kv, block-sparse\n");
   CHECK(refusal("run --algo three-pass --no-rescale") ==
         "error: --no-rescale means nothing for three-pass, which rescales nothing\n"
-        "hint: choose one of flash1, flash2, memory-efficient\n");
+        "hint: choose one of flash1, flash2, memory-efficient, split-kv, block-sparse\n");
   CHECK(refusal("run --algo memory-efficient --fault unmasked-padding") ==
         "error: --fault unmasked-padding means nothing for memory-efficient, which pads no tiles\n"
-        "hint: choose one of three-pass, three-pass-stored, flash1, flash2\n");
+        "hint: choose one of three-pass, three-pass-stored, flash1, flash2, split-kv, block-sparse\n");
   CHECK(refusal("run --algo eager --fault reset-per-tile") ==
         "error: --fault reset-per-tile means nothing for eager, which has no online softmax\n"
-        "hint: choose one of flash1, flash2\n");
+        "hint: choose one of flash1, flash2, split-kv, block-sparse\n");
   CHECK(refusal("run --algo flash1 --backward") ==
         "error: --backward is there for standard and flash2, not for flash1\n");
   CHECK(refusal("run --algo eager --backward") ==

@@ -45,8 +45,8 @@ BackwardGiven<T> in_type(Given given, const Tensor4<double>& d_o) {
 template <class T>
 Gradients<T> gradients_of(const Way& way, const BackwardGiven<T>& given, const Execution& execution = {},
                           Switches switches = {}) {
-  const Outputs<T> outputs = attend<T>(way.algorithm, given.problem, way.tiling, switches, given.inputs,
-                                       {.threads = execution.threads});
+  const Outputs<T> outputs =
+      attend<T>(given.problem, way.method(), switches, given.inputs, {.threads = execution.threads});
   return attend_backward<T>(way.algorithm, given.problem, way.tiling, switches, given.inputs, outputs,
                             given.d_o, execution);
 }

@@ -33,7 +33,7 @@ std::vector<Way> several_backward_ways() {
 
 /// Σ dO ∘ O.
 double loss(const Way& way, const BackwardGiven<double>& given) {
-  const Outputs<double> out = attend<double>(way.algorithm, given.problem, way.tiling, {}, given.inputs);
+  const Outputs<double> out = attend<double>(given.problem, way.method(), {}, given.inputs);
   double sum = 0;
   for (std::size_t i = 0; i < given.d_o.data().size(); ++i) sum += given.d_o.data()[i] * out.o.data()[i];
   return sum;

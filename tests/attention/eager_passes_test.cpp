@@ -24,7 +24,7 @@ TEST_CASE("with scale and mask fused into their neighbours eager is standard, bi
     const auto eager = [&](bool scale, bool mask) {
       const Method method{
           .algorithm = Algorithm::eager, .tiling = tiles, .passes = {.scale = scale, .mask = mask}};
-      return attend<double>(method, p, {}, inputs);
+      return attend<double>(p, method, {}, inputs);
     };
     CHECK(eager(false, false).o.data() == standard.o.data());
     CHECK(eager(false, true).o.data() == standard.o.data());

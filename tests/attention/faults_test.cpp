@@ -25,17 +25,17 @@ Switches with(Fault fault) { return {.fault = fault}; }
 
 /// The ways that `switches` mean something for.
 std::vector<Way> meant(const Switches& switches, std::initializer_list<Tiling> tilings) {
-  std::vector<Way> all = ways(tilings);
+  std::vector<Way> all = test::in_one_part(ways(tilings));
   std::erase_if(all, [&](const Way& way) { return check_switches(switches, way.algorithm).has_value(); });
   return all;
 }
 std::vector<Way> online(std::initializer_list<Tiling> tilings) {
-  std::vector<Way> all = ways(tilings);
+  std::vector<Way> all = test::in_one_part(ways(tilings));
   std::erase_if(all, [](const Way& way) { return !test::is_online(way); });
   return all;
 }
 std::vector<Way> tiled(std::initializer_list<Tiling> tilings) {
-  std::vector<Way> all = ways(tilings);
+  std::vector<Way> all = test::in_one_part(ways(tilings));
   std::erase_if(all, [](const Way& way) { return !test::is_tiled(way); });
   return all;
 }
@@ -230,8 +230,7 @@ Outputs<T> stored_in(NumberType storage, const Way& way, Given given, bool accum
   for (Tensor4<T>* tensor : {&inputs.q, &inputs.k, &inputs.v, &inputs.scores}) {
     round_to_storage(given.problem, *tensor);
   }
-  return attend<T>(way.algorithm, given.problem, way.tiling, {.accumulate_in_storage = accumulate_in_storage},
-                   inputs);
+  return attend<T>(given.problem, way.method(), {.accumulate_in_storage = accumulate_in_storage}, inputs);
 }
 
 template <class T>
@@ -248,7 +247,7 @@ void check_range(const Way& way) {
 }
 
 TEST_CASE("a sum beyond fp16's largest number is infinite where it is kept in fp16") {
-  for (const Way& way : ways({{1, 1}, {1, 2}, {1, 3}, {128, 128}})) {
+  for (const Way& way : test::in_one_part(ways({{1, 1}, {1, 2}, {1, 3}, {128, 128}}))) {
     check_range<float>(way);
     check_range<double>(way);
   }
@@ -267,7 +266,7 @@ void check_stall(const Way& way) {
 }
 
 TEST_CASE("a sum of ones stalls at 2048 in fp16 and at 256 in bfloat16, and O hides it") {
-  for (const Way& way : ways({{1, 1}, {1, 64}, {1, 1000}, {128, 128}, {1, 5000}})) {
+  for (const Way& way : test::in_one_part(ways({{1, 1}, {1, 64}, {1, 1000}, {128, 128}, {1, 5000}}))) {
     const bool one_sum = way.tiling.key_rows == 1 || way.tiling.key_rows >= 4096;
     if (test::combines_parts(way) && !one_sum) continue;
     check_stall<float>(way);

@@ -152,12 +152,11 @@ TEST_CASE("in float32 every algorithm is within rounding of the truth at every t
     INFO(golden.name);
     for (const Way& way : golden_ways()) {
       INFO(text_of(way));
-      const Tolerance tolerance =
-          tolerance_of<float>(way.algorithm, problem, way.tiling, truth.magnitudes, false);
+      const Tolerance tolerance = tolerance_of<float>(problem, way.method(), truth.magnitudes, false);
       // The tolerance is one that a wrong result would leave.
       CHECK(tolerance.output.value() < 0.01 * largest(truth.outputs.o));
       CHECK(tolerance.lse.value() < 0.01 * largest(truth.outputs.lse));
-      const Outputs<float> got = attend<float>(way.algorithm, problem, way.tiling, {}, rounded);
+      const Outputs<float> got = attend<float>(problem, way.method(), {}, rounded);
       CHECK(compare(got.o, truth.outputs.o).agrees_within(tolerance.output.value()));
       CHECK(compare(got.lse, truth.outputs.lse).agrees_within(tolerance.lse.value()));
       // It is float32 and no better: what rounds nothing would be no test of rounding.

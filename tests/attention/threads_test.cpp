@@ -47,7 +47,7 @@ TEST_CASE("the number of threads changes no bit forward", "[threads]") {
       using T = decltype(type);
       const auto given = drawn<T>(shape.problem, 102);
       const auto run = [&](int threads) {
-        return attend<T>(way.algorithm, given.problem, way.tiling, {}, given.inputs, {.threads = threads});
+        return attend<T>(given.problem, way.method(), {}, given.inputs, {.threads = threads});
       };
       const Outputs<T> alone = run(1);
       for (const int threads : {2, 7}) {
@@ -55,7 +55,7 @@ TEST_CASE("the number of threads changes no bit forward", "[threads]") {
       }
     });
   }
-  CHECK(failures.runs() == 25 * 4 * 2 * 2);
+  CHECK(failures.runs() == 25 * std::int64_t{kAlgorithms.size()} * 2 * 2);
   CHECK(failures.first() == "");
 }
 
@@ -144,18 +144,16 @@ TEST_CASE("listeners are told every step of every head once, kernels and memory 
     const auto given = drawn<float>(shape.problem, 107);
     for (const Way& way : ways({shape.tiling})) {
       Lines expected;
-      count(FollowedWalk(way.algorithm, shape.problem, way.tiling), shape.problem.batch * shape.problem.heads,
+      count(FollowedWalk(shape.problem, way.method()), walks_of(shape.problem, way.method()).value(),
             expected);
       for (const int threads : {1, 3}) {
         const Listening<FollowedWalk> listening(threads);
-        const auto heard =
-            attend<float>(way.algorithm, given.problem, way.tiling, {}, given.inputs, listening.execution);
+        const auto heard = attend<float>(given.problem, way.method(), {}, given.inputs, listening.execution);
         Lines told;
         for (const auto& each : listening.each) count(*each, 1, told);
         failures.add(told == expected, named<float>(way, test::text_of(shape)));
-        failures.add(
-            same_bits(heard, attend<float>(way.algorithm, given.problem, way.tiling, {}, given.inputs)),
-            named<float>(way, "bits"));
+        failures.add(same_bits(heard, attend<float>(given.problem, way.method(), {}, given.inputs)),
+                     named<float>(way, "bits"));
       }
     }
   }
@@ -212,10 +210,11 @@ TEST_CASE("the ledgers of all threads add up to one head's walk, head by head", 
     };
     for (const Way& way : ways({shape.tiling})) {
       Ledger one_head(shape.problem);
-      walk(way.algorithm, shape.problem, way.tiling, one_head);
+      walk(shape.problem, way.method(), one_head);
       const Listening<Ledger> listening(4, shape.problem);
-      attend<float>(way.algorithm, given.problem, way.tiling, {}, given.inputs, listening.execution);
-      failures.add(add_up(listening) == sums_of(one_head.walked(), heads),
+      attend<float>(given.problem, way.method(), {}, given.inputs, listening.execution);
+      const std::int64_t walks = walks_of(shape.problem, way.method()).value();
+      failures.add(add_up(listening) == sums_of(one_head.walked(), walks),
                    named<float>(way, test::text_of(shape)));
     }
     for (const Way& way : backward_ways({shape.tiling})) {
@@ -227,7 +226,7 @@ TEST_CASE("the ledgers of all threads add up to one head's walk, head by head", 
                    named<float>(way, "backward, " + test::text_of(shape)));
     }
   }
-  CHECK(failures.runs() == 20 * 6);
+  CHECK(failures.runs() == 20 * (std::int64_t{kAlgorithms.size()} + 2));
   CHECK(failures.first() == "");
 }
 
@@ -253,14 +252,12 @@ TEST_CASE("an observed run has the bits of one on threads, and sees the walk as 
       using T = decltype(type);
       const auto given = drawn<T>(shape.problem, 113);
       Watcher watcher;
-      const auto watched =
-          attend<T>(way.algorithm, given.problem, way.tiling, {}, given.inputs, {.observer = &watcher});
-      failures.add(same_bits(watched, attend<T>(way.algorithm, given.problem, way.tiling, {}, given.inputs,
-                                                {.threads = 3})),
-                   named<T>(way, test::text_of(shape)));
-      const auto steps =
-          static_cast<std::int64_t>(FollowedWalk(way.algorithm, given.problem, way.tiling).steps().size());
-      failures.add(watcher.steps == steps * given.problem.batch * given.problem.heads,
+      const auto watched = attend<T>(given.problem, way.method(), {}, given.inputs, {.observer = &watcher});
+      failures.add(
+          same_bits(watched, attend<T>(given.problem, way.method(), {}, given.inputs, {.threads = 3})),
+          named<T>(way, test::text_of(shape)));
+      const auto steps = static_cast<std::int64_t>(FollowedWalk(given.problem, way.method()).steps().size());
+      failures.add(watcher.steps == steps * walks_of(given.problem, way.method()).value(),
                    named<T>(way, "steps"));
     });
   }
@@ -276,21 +273,25 @@ TEST_CASE("one query tile alone has its rows bit for bit, and nothing else is ex
     in_every_way(ways({shape.tiling}), [&](auto type, const Way& way) {
       using T = decltype(type);
       const auto given = drawn<T>(p, 115);
-      const Outputs<T> all = attend<T>(way.algorithm, p, way.tiling, {}, given.inputs);
-      const TileGrid grid(p, way.tiling);
+      const Outputs<T> all = attend<T>(p, way.method(), {}, given.inputs);
+      // Packed, row r of a group is row r / group of its head r % group.
+      const Problem walked = way.algorithm == Algorithm::split_kv ? packed_heads(p) : p;
+      const std::int64_t group = walked.rows_per_query;
+      const TileGrid grid(walked, way.tiling);
       for (std::int64_t tile = 0; tile < grid.query_tiles(); ++tile) {
-        const QueryTilePlace place{p.batch - 1, p.heads / 2, tile};
+        const QueryTilePlace place{p.batch - 1, walked.heads / 2, tile};
         Watcher watcher;
         const Outputs<T> one =
-            attend<T>(way.algorithm, p, way.tiling, {}, given.inputs, {.observer = &watcher, .only = place});
+            attend<T>(p, way.method(), {}, given.inputs, {.observer = &watcher, .only = place});
         Outputs<T> expected{Tensor4<T>(p.batch, p.heads, p.seq, p.head_dim),
                             Tensor4<T>(p.batch, p.heads, p.seq, 1)};
         const Range rows = grid.rows(tile);
-        for (std::int64_t row = rows.begin; row < rows.end; ++row) {
-          std::copy_n(all.o.matrix(place.batch, place.head).row(row), p.head_dim,
-                      expected.o.matrix(place.batch, place.head).row(row));
-          expected.lse.matrix(place.batch, place.head)(row, 0) =
-              all.lse.matrix(place.batch, place.head)(row, 0);
+        for (std::int64_t r = rows.begin; r < rows.end; ++r) {
+          const std::int64_t head = place.head * group + r % group;
+          const std::int64_t row = r / group;
+          std::copy_n(all.o.matrix(place.batch, head).row(row), p.head_dim,
+                      expected.o.matrix(place.batch, head).row(row));
+          expected.lse.matrix(place.batch, head)(row, 0) = all.lse.matrix(place.batch, head)(row, 0);
         }
         const std::string where = fmt::format("tile {} of {}", tile, test::text_of(shape));
         failures.add(same_bits(one, expected), named<T>(way, where));
@@ -337,7 +338,7 @@ TEST_CASE("progress rises from task to task to 1, and is told by one thread at a
     for (const Way& way : ways({{8, 8}})) {
       INFO(text_of(way));
       check(threads, [&](const Execution& execution) {
-        attend<float>(way.algorithm, problem, way.tiling, {}, given.inputs, execution);
+        attend<float>(problem, way.method(), {}, given.inputs, execution);
       });
     }
     for (const Way& way : backward_ways({{8, 8}})) {

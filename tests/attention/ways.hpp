@@ -19,9 +19,8 @@
 #include "core/attention/comparison.hpp"
 #include "core/attention/tolerance.hpp"
 #include "core/attention/truth.hpp"
-#include "core/problem/algorithm.hpp"
+#include "core/problem/method.hpp"
 #include "core/problem/problem.hpp"
-#include "core/problem/tiling.hpp"
 
 namespace flashsim::test {
 
@@ -36,17 +35,29 @@ constexpr NumberType number_type() {
 struct Way {
   Algorithm algorithm;
   Tiling tiling;
+  std::int64_t splits = 1;
+  [[nodiscard]] Method method() const { return {.algorithm = algorithm, .tiling = tiling, .splits = splits}; }
 };
 
 inline std::string text_of(const Way& way) {
-  return fmt::format("{} {}", facts_of(way.algorithm).name, tiling_text(way.tiling));
+  std::string text = fmt::format("{} {}", facts_of(way.algorithm).name, tiling_text(way.tiling));
+  return way.splits == 1 ? text : text + fmt::format(" in {}", way.splits);
 }
 
 inline std::vector<Way> ways(std::initializer_list<Tiling> tilings) {
   std::vector<Way> all;
   for (const AlgorithmFacts& facts : kAlgorithms) {
-    for (const Tiling tiling : tilings) all.push_back({facts.algorithm, tiling});
+    // In three parts, which are fewer than the key tiles, as many, or more.
+    const std::int64_t splits = facts.algorithm == Algorithm::split_kv ? 3 : 1;
+    for (const Tiling tiling : tilings) all.push_back({facts.algorithm, tiling, splits});
   }
+  return all;
+}
+
+/// The same ways with the keys in one part: what is asked of the state from tile to tile is asked within a
+/// part.
+inline std::vector<Way> in_one_part(std::vector<Way> all) {
+  for (Way& way : all) way.splits = 1;
   return all;
 }
 
@@ -116,7 +127,7 @@ template <class T>
 Outputs<T> attend_in(const Way& way, const Given& given, Switches switches = {}) {
   Problem problem = given.problem;
   problem.storage = number_type<T>();
-  return attend<T>(way.algorithm, problem, way.tiling, switches, converted<T>(given.inputs));
+  return attend<T>(problem, way.method(), switches, converted<T>(given.inputs));
 }
 
 /// The first few numbers, as a failed test shows them.
@@ -238,7 +249,7 @@ Misses misses_of(const Way& way, const Given& given, Switches switches = {}) {
   problem.storage = number_type<T>();
   const Truth truth = truth_of(problem, converted<T>(given.inputs));
   const Tolerance tolerance =
-      tolerance_of<T>(way.algorithm, problem, way.tiling, truth.magnitudes, given.inputs.scores_given());
+      tolerance_of<T>(problem, way.method(), truth.magnitudes, given.inputs.scores_given());
   const Outputs<T> got = attend_in<T>(way, given, switches);
   const auto parts = [](const Comparison& worst, double allowed) {
     return worst.max_abs.size == 0 ? 0 : worst.max_abs.size / allowed;

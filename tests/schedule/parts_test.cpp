@@ -19,7 +19,7 @@ using test::for_every_small_shape;
 /// All that a step says.
 auto all_of(const Step& s) {
   return std::tuple(s.operation, s.operand, s.query_tile, s.key_tile, s.rows.begin, s.rows.end, s.keys.begin,
-                    s.keys.end, s.again, s.idle);
+                    s.keys.end, s.part, s.again, s.idle);
 }
 using Told = decltype(all_of(Step()));
 
@@ -70,13 +70,16 @@ std::vector<Range> parts_of(Range all, std::int64_t width) {
 TEST_CASE("the parts of a walk make its steps, each once, and tell kernels and memory once") {
   for (const AlgorithmFacts& facts : kAlgorithms) {
     for_every_small_shape(4, [&](const Problem& p, Tiling t) {
-      const FollowedWalk whole(facts.algorithm, p, t);
+      const Method method{.algorithm = facts.algorithm,
+                          .tiling = t,
+                          .splits = facts.algorithm == Algorithm::split_kv ? 2 : 1};
+      const FollowedWalk whole(p, method);
       const TileGrid grid(p, t);
       for (const std::int64_t width : {1, 2, 3}) {
         if (width > 1 && width >= grid.query_tiles() + 1) break;
         FollowedWalk together;
         for (const Range part : parts_of(grid.every_query_tile(), width)) {
-          walk_part(facts.algorithm, p, t, part, together);
+          walk_part(p, method, part, together);
         }
         CAPTURE(facts.name, shape_text(p), tiling_text(t), width);
         REQUIRE(sorted(told(together)) == sorted(told(whole)));

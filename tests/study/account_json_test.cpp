@@ -5,6 +5,7 @@
 #include "core/study/report_json.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_text.hpp"
+#include "tests/pattern_for.hpp"
 #include "tests/random_problem.hpp"
 
 namespace flashsim {
@@ -58,7 +59,8 @@ TEST_CASE("the input of any account repeats the run") {
                              .dtype = p.storage,
                              .causal = p.causal,
                              .alignment = p.alignment,
-                             .gpu = "l4"};
+                             .gpu = "l4",
+                             .pattern = test::pattern_for(facts.algorithm)};
       if (n % 2 == 0) request.tiles = {shape.tiling.query_rows, shape.tiling.key_rows};
       if (n % 3 == 0) request.shared_memory = Bytes(54321);
       const auto report = make_account(request);

@@ -59,7 +59,7 @@ TEST_CASE(
         Ledger ledger(kProblem);
         ChangedStep changed(ledger, at, times);
         walk(kProblem, method, changed);
-        const auto found = discrepancies(predicted, ledger.all_heads());
+        const auto found = discrepancies(predicted, ledger.times(walks_of(kProblem, method)));
         CAPTURE(test::text_of(method), at, times, whole.lines()[at]);
         REQUIRE(in("steps", found));
         const std::string operand(name_of(step.operand));
@@ -89,7 +89,7 @@ TEST_CASE("memory that a backward walk forgets to give back is reported") {
   Ledger ledger(kProblem);
   Keeps keeps(ledger);
   walk(kProblem, eager, keeps);
-  const auto found = discrepancies(predict(kProblem, eager).tally, ledger.all_heads());
+  const auto found = discrepancies(predict(kProblem, eager).tally, ledger.times(walks_of(kProblem, eager)));
   REQUIRE(found.size() == 1);
   CHECK(found.front().figure == "peak_allocated_bytes");
 }
@@ -111,11 +111,11 @@ TEST_CASE("one byte, FLOP or step too many in a backward closed form is reported
     Ledger ledger(kProblem);
     walk(kProblem, method, ledger);
     const Tally predicted = predict(kProblem, method).tally;
-    CHECK(discrepancies(predicted, ledger.all_heads()).empty());
+    CHECK(discrepancies(predicted, ledger.times(walks_of(kProblem, method))).empty());
     for (const auto& error : errors) {
       Tally wrong = predicted;
       error(wrong);
-      CHECK_FALSE(discrepancies(wrong, ledger.all_heads()).empty());
+      CHECK_FALSE(discrepancies(wrong, ledger.times(walks_of(kProblem, method))).empty());
     }
   }
 }

@@ -9,6 +9,7 @@
 #include "tests/catch.hpp"
 #include "tests/error_text.hpp"
 #include "tests/followed_walk.hpp"
+#include "tests/pattern_for.hpp"
 
 namespace flashsim {
 namespace {
@@ -28,10 +29,21 @@ AccountRequest request_for(Algorithm algorithm) {
           .kv_seq = 5,
           .head_dim = 3,
           .alignment = CausalAlignment::bottom_right,
-          .tiles = {kTiles.query_rows, kTiles.key_rows}};
+          .tiles = {kTiles.query_rows, kTiles.key_rows},
+          .splits = algorithm == Algorithm::split_kv ? std::optional(SplitsRequest{2}) : std::nullopt,
+          .pattern = test::pattern_for(algorithm)};
 }
 
 Problem problem() { return resolve_problem(request_for(Algorithm::flash2)).value(); }
+
+Method method_of(Algorithm algorithm) {
+  Method method{.algorithm = algorithm, .tiling = kTiles};
+  if (algorithm == Algorithm::split_kv) method.splits = 2;
+  if (const auto pattern = test::pattern_for(algorithm)) {
+    method.pattern = BlockPattern::on_tiles(*pattern, problem(), kTiles).value();
+  }
+  return method;
+}
 
 AccountReport account_with(Algorithm algorithm, const AccountSources& sources) {
   auto report = make_account(request_for(algorithm), {}, sources);
@@ -115,7 +127,7 @@ TEST_CASE("one FLOP, block, step or byte of the peak too many in a closed form i
     CHECK(changed([](Tally& t) { t.work.exponentials += 1; }) == Names{"flops.exponentials"});
     CHECK(changed([](Tally& t) { t.peak_allocated += Bytes(1); }) == Names{"peak_allocated_bytes"});
     CHECK(changed([](Tally& t) { t.steps += 1; }) == Names{"steps"});
-    const KernelLaunch last = predict(facts.algorithm, problem(), kTiles).tally.kernels.back();
+    const KernelLaunch last = account_with(facts.algorithm, {}).tally().kernels.back();
     const std::string blocks = "launch." + last.name + ".blocks";
     CHECK(changed([](Tally& t) { t.kernels.back().blocks += 1; }) == Names{blocks});
     CHECK(changed([](Tally& t) { t.kernels.back().launches += 1; }) ==
@@ -129,7 +141,7 @@ TEST_CASE("one FLOP, block, step or byte of the peak too many in a closed form i
 
 TEST_CASE("a line that a closed form leaves out is reported") {
   for (const auto& facts : kAlgorithms) {
-    const Tally whole = predict(facts.algorithm, problem(), kTiles).tally;
+    const Tally whole = account_with(facts.algorithm, {}).tally();
     for (const Operand operand : kOperands) {
       if (whole.hbm_of(operand).read == Bytes()) continue;
       CAPTURE(facts.name, name_of(operand));
@@ -210,6 +222,7 @@ Names figures_of_step(const Step& step) {
       names.insert("flops.exponentials");
       break;
     case rescale:
+    case combine:
       names.insert("flops.rescale");
       names.insert("flops.exponentials");
       break;
@@ -231,10 +244,6 @@ Names figures_of_step(const Step& step) {
       names.insert("flops.softmax");
       names.insert("flops.exponentials");
       break;
-    case combine:
-      names.insert("flops.rescale");
-      names.insert("flops.exponentials");
-      break;
     default: FAIL("a step that no forward walk has: " << operation);
   }
   add("sram", operation, ".read_bytes");
@@ -244,7 +253,7 @@ Names figures_of_step(const Step& step) {
 
 TEST_CASE("any one step that a walk leaves out or does twice is reported, in the figures that it enters") {
   for (const auto& facts : kAlgorithms) {
-    const FollowedWalk whole(facts.algorithm, problem(), kTiles);
+    const FollowedWalk whole(problem(), method_of(facts.algorithm));
     for (std::size_t at = 0; at < whole.steps().size(); ++at) {
       for (const int times : {0, 2}) {
         const AccountReport report = after_changed_step(facts.algorithm, at, times);
@@ -256,13 +265,14 @@ TEST_CASE("any one step that a walk leaves out or does twice is reported, in the
   }
 }
 
-TEST_CASE("a load left out or done twice is off by the bytes of its tile, for every head") {
+TEST_CASE("a load left out or done twice is off by the bytes of its tile, for every walk") {
   for (const auto& facts : kAlgorithms) {
-    const FollowedWalk whole(facts.algorithm, problem(), kTiles);
+    const FollowedWalk whole(problem(), method_of(facts.algorithm));
     for (std::size_t at = 0; at < whole.steps().size(); ++at) {
       const Step& step = whole.steps()[at];
       if (step.operation != Operation::load || step.again) continue;
-      const Count tile = tile_bytes(step, problem()).count * Count(8);
+      const Count walks = walks_of(problem(), method_of(facts.algorithm));
+      const Count tile = tile_bytes(step, problem()).count * walks;
       const std::string figure = "hbm." + std::string(name_of(step.operand)) + ".read_bytes";
       for (const int times : {0, 2}) {
         for (const Discrepancy& d : after_changed_step(facts.algorithm, at, times).discrepancies) {
@@ -320,7 +330,7 @@ TEST_CASE("kernels that a walk forgets or launches with other blocks are reporte
     CAPTURE(facts.name);
     Names blocks;
     Names all;
-    for (const KernelLaunch& launch : predict(facts.algorithm, problem(), kTiles).tally.kernels) {
+    for (const KernelLaunch& launch : predict(problem(), method_of(facts.algorithm)).tally.kernels) {
       blocks.insert("launch." + launch.name + ".blocks");
       all.merge(figures_of_launch(launch));
     }
@@ -333,7 +343,7 @@ TEST_CASE("kernels that a walk launches twice are reported") {
   for (const auto& facts : kAlgorithms) {
     CAPTURE(facts.name);
     Names again;
-    for (KernelLaunch launch : predict(facts.algorithm, problem(), kTiles).tally.kernels) {
+    for (KernelLaunch launch : predict(problem(), method_of(facts.algorithm)).tally.kernels) {
       launch.name += " 2";
       again.merge(figures_of_launch(launch));
     }

@@ -6,6 +6,7 @@
 #include "core/base/parse.hpp"
 #include "core/study/account.hpp"
 #include "core/study/run_memory.hpp"
+#include "tests/pattern_for.hpp"
 #include "tests/study/runs.hpp"
 
 namespace flashsim {
@@ -63,7 +64,8 @@ TEST_CASE("tiles are those that the account chooses for the same options") {
                                      .seq = 300,
                                      .head_dim = depth,
                                      .dtype = NumberType::fp32,
-                                     .gpu = gpu};
+                                     .gpu = gpu,
+                                     .pattern = test::pattern_for(facts.algorithm)};
         const auto report = make_account(account);
         REQUIRE(report);
         CAPTURE(facts.name, gpu, depth);

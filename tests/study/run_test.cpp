@@ -127,7 +127,8 @@ TEST_CASE("what a run counts is what the closed form predicts, for any shape, al
                                                 .dtype = p.storage,
                                                 .causal = p.causal,
                                                 .alignment = p.alignment,
-                                                .tiles = {shape.tiling.query_rows, shape.tiling.key_rows}},
+                                                .tiles = {shape.tiling.query_rows, shape.tiling.key_rows},
+                                                .pattern = test::pattern_for(facts.algorithm)},
                                     .threads = 1 + n % 4});
       REQUIRE(report.discrepancies.empty());
       REQUIRE(report.forward.counted.hbm_total().total() > Bytes());
@@ -149,8 +150,9 @@ TEST_CASE("the backward pass is verified in every type, and counted as its walk 
       const RunPlan& plan = report.plan;
       Ledger ledger(plan.problem);
       walk_backward(algorithm, plan.problem, plan.tiling, ledger);
-      Tally alone = ledger.all_heads();
-      alone.steps = alone.steps * plan.problem.batch * plan.problem.heads;
+      const Count walks = walks_of(plan.problem, plan.method());
+      Tally alone = ledger.times(walks);
+      alone.steps = alone.steps * walks;
       alone.peak_allocated = Bytes();
       CHECK(discrepancies(alone, report.backward->counted).empty());
       CHECK(report.backward_discrepancies.empty());

@@ -12,6 +12,7 @@
 #include "core/study/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_text.hpp"
+#include "tests/pattern_for.hpp"
 
 namespace flashsim::test {
 
@@ -69,7 +70,8 @@ inline RunRequest small_run(Algorithm algorithm = Algorithm::flash2) {
                       .seq = 37,
                       .kv_seq = 50,
                       .head_dim = 6,
-                      .tiles = {8, 16}}};
+                      .tiles = {8, 16},
+                      .pattern = pattern_for(algorithm)}};
 }
 
 }  // namespace flashsim::test

@@ -5,6 +5,7 @@
 #include "core/study/account.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_text.hpp"
+#include "tests/pattern_for.hpp"
 
 namespace flashsim {
 namespace {
@@ -19,7 +20,7 @@ AccountReport account(AccountRequest request) {
 }
 
 AccountReport account(Algorithm algorithm, std::int64_t seq = 8192) {
-  return account({.algorithm = algorithm, .seq = seq});
+  return account({.algorithm = algorithm, .seq = seq, .pattern = test::pattern_for(algorithm)});
 }
 
 Bytes total_of(const AccountReport& report, Operand operand) {

@@ -110,7 +110,6 @@ void FigureWriter::launches(std::string_view name, const Formula& launches, cons
                                       launches.numbers(), launches.value()});
 }
 
-
 void FigureWriter::intermediate(Operand operand, std::string_view note) {
   intermediate(operand, whole_size(operand, problem_), note);
 }
@@ -136,6 +135,7 @@ Prediction FigureWriter::finish() {
     sm.written = hbm.written + tally.initial_of(operand).written;
   }
   tally.peak_allocated = total_size(prediction_.allocated);
+  prediction_.tile_pairs = {sums.visited.pairs, sums.query_tiles, sums.key_tiles};
   return std::move(prediction_);
 }
 

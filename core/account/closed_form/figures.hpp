@@ -15,6 +15,8 @@ namespace flashsim {
 class FigureWriter {
  public:
   FigureWriter(const Problem& problem, const Method& method, Explain explain);
+  /// A symbol of the formulas, named where they are explained.
+  [[nodiscard]] Formula symbol(const char* name, Count value) const;
 
   // The symbols of the formulas. Sums run over the tile pairs of one head.
   Formula heads;        ///< B·H: the walks
@@ -48,6 +50,7 @@ class FigureWriter {
   void steps(const Formula& steps);
   /// FLOPs of products that are computed again because forward kept nothing that would spare them.
   void recomputed(const Formula& flops);
+  void pattern(const KeptBlocks& kept) { prediction_.pattern = kept; }
   /// Alive at a peak: the whole tensor, or so many bytes over all heads.
   void intermediate(Operand operand, std::string_view note = "");
   void intermediate(Operand operand, Bytes size, std::string_view note);
@@ -60,8 +63,6 @@ class FigureWriter {
  private:
   /// Enters B·H · `one_head` under the figure's name, which is made of `parts`, and gives its value.
   Count enter(std::initializer_list<std::string_view> parts, const Formula& one_head);
-  /// A symbol of the formulas.
-  [[nodiscard]] Formula symbol(const char* name, Count value) const;
 
   const Problem& problem_;
   Explain explain_;

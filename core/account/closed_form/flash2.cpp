@@ -5,8 +5,7 @@
 
 namespace flashsim {
 
-Prediction predict_flash2(const Problem& problem, const Method& method, Explain explain) {
-  FigureWriter w(problem, method, explain);
+void write_flash2(FigureWriter& w) {
   const VisitedSymbols v(w.sums);
   using enum Operation;
 
@@ -32,6 +31,11 @@ Prediction predict_flash2(const Problem& problem, const Method& method, Explain 
   w.allocated(Operand::L);
   w.kernel("attention", w.query_tiles);
   w.steps(Formula(5) * w.query_tiles + Formula(8) * v.pairs);
+}
+
+Prediction predict_flash2(const Problem& problem, const Method& method, Explain explain) {
+  FigureWriter w(problem, method, explain);
+  write_flash2(w);
   return w.finish();
 }
 

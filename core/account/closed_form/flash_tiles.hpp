@@ -40,4 +40,7 @@ inline void write_visited_work(FigureWriter& w, const VisitedSymbols& v) {
   w.exponentials(v.entries + v.rows);
 }
 
+/// All that FlashAttention-2 does with the tile pairs of `w.sums.visited`, whichever they are.
+void write_flash2(FigureWriter& w);
+
 }  // namespace flashsim

@@ -18,6 +18,8 @@ Prediction predict_forward(const Problem& problem, const Method& method, Explain
     case Algorithm::flash1: return predict_flash1(problem, method, explain);
     case Algorithm::flash2: return predict_flash2(problem, method, explain);
     case Algorithm::memory_efficient: return predict_memory_efficient(problem, method, explain);
+    case Algorithm::split_kv: return predict_split_kv(problem, method, explain);
+    case Algorithm::block_sparse: return predict_block_sparse(problem, method, explain);
   }
   return {};
 }
@@ -98,9 +100,12 @@ ProblemFlops problem_flops(const Problem& problem, const Method& method) {
   const bool halved = problem.causal && problem.seq == problem.kv_seq;
   const std::int64_t paper = (4 * forward + 10 * backward) / (halved ? 2 : 1);
   const std::int64_t exact = 4 * forward + 2 * gradient_products(method.algorithm) * backward;
+  const Count visible = method.algorithm == Algorithm::block_sparse
+                            ? visible_pairs_of_pattern(problem, method)
+                            : visible_pairs(problem);
   return {
       .paper = Formula(paper) * heads * Formula("N", problem.seq) * Formula("Nkv", problem.kv_seq) * depth,
-      .exact = Formula(exact) * heads * Formula("visible pairs", visible_pairs(problem)) * depth};
+      .exact = Formula(exact) * heads * Formula("visible pairs", visible) * depth};
 }
 
 Bytes input_bytes(const Problem& problem) {
