@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include "app/option_parser.hpp"
 #include "app/add_option.hpp"
+#include "app/option_parser.hpp"
 #include "core/base/file.hpp"
 #include "core/problem/model.hpp"
 
@@ -32,6 +32,8 @@ constexpr std::array kTexts{
     ParameterText{"--head-dim", &AccountOptions::head_dim, "d", "What"},
     ParameterText{"--dtype", &AccountOptions::dtype, "storage: fp8, fp16, bf16, fp32 or fp64", "What"},
     ParameterText{"--causal-alignment", &AccountOptions::alignment, "bottom-right or top-left", "What"},
+    ParameterText{"--pass", &AccountOptions::pass, "forward, backward or both", "What"},
+    ParameterText{"--splits", &AccountOptions::splits, "of split-kv: parts of the keys, or auto", "How"},
     ParameterText{"--tile-q", &AccountOptions::tile_q, "Br, rows of a query tile", "How"},
     ParameterText{"--tile-k", &AccountOptions::tile_k, "Bc, rows of a key/value tile", "How"},
     ParameterText{"--sram", &AccountOptions::sram, "shared memory of a block in place of the GPU's: 16KiB",

@@ -7,8 +7,8 @@
 #include "app/cache_options.hpp"
 #include "app/options.hpp"
 #include "app/output.hpp"
-#include "app/sweep_options.hpp"
 #include "app/softmax_options.hpp"
+#include "app/sweep_options.hpp"
 #include "core/base/result.hpp"
 
 namespace flashsim {

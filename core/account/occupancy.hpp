@@ -29,7 +29,8 @@ struct Footprint {
 
 /// The footprint of a block of `kernel`, one of the names in the tally of `algorithm`. Operand tiles of
 /// the matrix products lie in shared memory in the storage type; accumulators (S_ij, O_i), P_ij and the
-/// statistics lie in registers. A kernel that streams (softmax, scale, mask, deltas, combine …) keeps no tile.
+/// statistics lie in registers. A kernel that streams (softmax, scale, mask, deltas, combine …) keeps no
+/// tile.
 Footprint footprint_of(Algorithm algorithm, std::string_view kernel, const Problem& problem, Tiling tiling);
 
 struct Occupancy {

@@ -37,6 +37,16 @@ Result<std::string> known_alignment(const std::string& given) {
                                    [](CausalAlignment a) { return name_of(a); });
 }
 
+Result<std::string> known_pass(const std::string& given) {
+  return known_as<Pass>(pass_named(given), [](Pass pass) { return name_of(pass); });
+}
+
+Result<std::string> known_splits(const std::string& given) {
+  const auto splits = parse_splits("--splits", given);
+  if (!splits) return splits.error();
+  return given;
+}
+
 Result<std::string> known_gpu(const std::string& given) {
   const auto machine = find_machine(given);
   if (!machine) return machine.error();
@@ -68,6 +78,14 @@ std::vector<SweepParameter> make_parameters() {
          r.alignment = causal_alignment_named(name_in(v)).value();
        },
        known_alignment, std::string(name_of(usual.alignment))},
+      {"pass", "--pass", "pass", Kind::name,
+       [](AccountRequest& r, const SweepValue& v) { r.pass = pass_named(name_in(v)).value(); }, known_pass,
+       std::nullopt},
+      {"splits", "--splits", "parts", Kind::name,
+       [](AccountRequest& r, const SweepValue& v) {
+         r.splits = parse_splits("--splits", name_in(v)).value();
+       },
+       known_splits, std::nullopt},
       {"batch", "--batch", "B", Kind::dimension, put_dimension<&AccountRequest::batch>, nullptr, usual.batch},
       {"heads", "--heads", "H", Kind::dimension, put_dimension<&AccountRequest::heads>, nullptr, usual.heads},
       {"kv_heads", "--kv-heads", "Hkv", Kind::dimension, put_dimension<&AccountRequest::kv_heads>, nullptr,

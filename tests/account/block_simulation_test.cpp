@@ -7,6 +7,7 @@
 #include "core/account/blocks.hpp"
 #include "core/account/ledger.hpp"
 #include "core/account/prediction.hpp"
+#include "core/problem/block_pattern.hpp"
 #include "core/schedule/walk.hpp"
 #include "tests/catch.hpp"
 #include "tests/random_problem.hpp"
@@ -37,8 +38,20 @@ Simulated simulated(const Problem& problem, const Method& method, Habits habits 
   return both;
 }
 
-constexpr std::array kFollowed{Algorithm::standard,          Algorithm::eager,  Algorithm::three_pass,
-                               Algorithm::three_pass_stored, Algorithm::flash1, Algorithm::flash2};
+constexpr std::array kFollowed{Algorithm::standard,          Algorithm::eager,       Algorithm::three_pass,
+                               Algorithm::three_pass_stored, Algorithm::flash1,      Algorithm::flash2,
+                               Algorithm::split_kv,          Algorithm::block_sparse};
+
+/// With what an algorithm needs beside its tiles.
+Method method_of(Algorithm algorithm, const test::Shape& shape, Pass pass = Pass::forward) {
+  Method method{.algorithm = algorithm, .tiling = shape.tiling, .pass = pass};
+  if (algorithm == Algorithm::split_kv) method.splits = 1 + shape.problem.kv_seq % 4;
+  if (algorithm == Algorithm::block_sparse) {
+    method.pattern =
+        BlockPattern::on_tiles(parse_pattern("strided:2").value(), shape.problem, shape.tiling).value();
+  }
+  return method;
+}
 
 /// Counts the blocks that a walk begins, kernel by kernel.
 class BlockCount : public Listener {
@@ -62,9 +75,9 @@ TEST_CASE("every walk begins as many blocks as its kernels are said to have, for
         if (pass == Pass::both && !has_backward(algorithm)) continue;
         for (const bool deterministic : {false, true}) {
           BlockCount count;
-          walk(shape.problem,
-               {.algorithm = algorithm, .tiling = shape.tiling, .pass = pass, .deterministic = deterministic},
-               count);
+          Method method = method_of(algorithm, shape, pass);
+          method.deterministic = deterministic;
+          walk(shape.problem, method, count);
           REQUIRE(count.begun == count.stated);
         }
       }
@@ -81,7 +94,7 @@ TEST_CASE("the blocks load and store what the account says crosses into and out 
       for (const Pass pass : {Pass::forward, Pass::both}) {
         if (pass == Pass::both && !has_backward(algorithm)) continue;
         for (const KeyOrder order : {KeyOrder::forward, KeyOrder::reverse}) {
-          const Method method{.algorithm = algorithm, .tiling = shape.tiling, .pass = pass};
+          const Method method = method_of(algorithm, shape, pass);
           BlockSource source(shape.problem, method, {.key_order = order}, nullptr);
           Count loaded;
           Count stored;
@@ -121,8 +134,8 @@ TEST_CASE("reads behind the L2 lie between each byte once and what crosses into 
     for (const Algorithm algorithm : kFollowed) {
       for (const LaunchOrder order : {LaunchOrder::rows, LaunchOrder::longest_first, LaunchOrder::heads_first,
                                       LaunchOrder::persistent}) {
-        const Simulated s = simulated(shape.problem, {.algorithm = algorithm, .tiling = shape.tiling},
-                                      {.launch_order = order}, small);
+        const Simulated s =
+            simulated(shape.problem, method_of(algorithm, shape), {.launch_order = order}, small);
         const AfterL2& after = s.simulation.after_l2;
         const Flow sm = s.prediction.tally.sm_total();
         REQUIRE(after.uncached_read == sm.read);
