@@ -19,6 +19,8 @@ namespace {
 constexpr double kMissDelay = 0.05;
 /// A block's first loads and its last stores, which nothing hides.
 constexpr double kBlockStart = 1e-6;
+/// Steps of all walks that are followed at most: some minutes.
+constexpr std::int64_t kMostSteps = 10'000'000'000;
 
 /// Numbers the tiles of all walks.
 class TileNumbers {
@@ -216,6 +218,18 @@ Result<Simulation> simulate(const Problem& problem, const Method& method, const 
     return Error{fmt::format("{} have more than {} tiles, too many to follow through the L2",
                              shape_text(problem), L2Cache::kMostTiles),
                  "leave --machine out, take larger tiles, or a smaller problem"};
+  }
+  const Count steps = tally.steps * walks_of(problem, method);
+  if (steps > Count(kMostSteps)) {
+    return Error{
+        fmt::format("{} take {} steps, and at most {} are followed on a machine", shape_text(problem),
+                    steps.overflowed() ? "more than 2⁶³" : fmt::format("{}", steps.value()), kMostSteps),
+        "leave --machine out, take larger tiles, or a smaller problem"};
+  }
+  if (habits.blocks_per_sm.value_or(1) > machine.blocks_per_sm) {
+    return Error{fmt::format("--blocks-per-sm is {}, and an SM of the {} holds {} at most",
+                             *habits.blocks_per_sm, machine.title, machine.blocks_per_sm),
+                 ""};
   }
   L2Cache cache(machine.l2, machine.l2_partitions, run.tiles().value());
   double longest = -1;

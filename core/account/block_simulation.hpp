@@ -65,7 +65,8 @@ struct Simulation {
 };
 
 /// Simulates `method`, whose kernels have the footprints of `occupancy` and whose account is `tally`.
-/// `progress` hears how much is done, from 0 to 1. Errors: more tiles than can be told apart.
+/// `progress` hears how much is done, from 0 to 1. Errors: more tiles than can be told apart, more
+/// steps than can be followed, more blocks an SM than it holds.
 Result<Simulation> simulate(const Problem& problem, const Method& method, const Machine& machine,
                             Habits habits, std::span<const Occupancy> occupancy, const Tally& tally,
                             Flops paper_flops, const std::function<void(double)>& progress = {});

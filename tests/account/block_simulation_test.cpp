@@ -211,6 +211,20 @@ TEST_CASE("without a rate there is traffic and no time, and the reason is told")
   CHECK(s.simulation.after_l2.hbm.read == Bytes(3 * 256 * 128 * 2));
 }
 
+TEST_CASE("what is too much to follow, or to hold, is refused with the number") {
+  const auto error = [](const Problem& problem, Habits habits) {
+    const Prediction prediction = predict(problem, {});
+    const auto result = simulate(problem, {}, machine(), habits, {}, prediction.tally, Flops(1));
+    REQUIRE_FALSE(result.ok());
+    return result.error().message;
+  };
+  CHECK(error({.seq = 1 << 24, .kv_seq = 1 << 24}, {}) ==
+        "B 1 · H 32 · N 16777216 · d 128 take 2199061004288 steps, and at most 10000000000 are followed on a "
+        "machine");
+  CHECK(error({.seq = 128, .kv_seq = 128}, {.blocks_per_sm = 33}) ==
+        "--blocks-per-sm is 33, and an SM of the H200 SXM 141 GB holds 32 at most");
+}
+
 TEST_CASE("standard attention is bound by HBM where flash is bound by its products") {
   const Problem p{.heads = 32, .kv_heads = 32, .seq = 4096, .kv_seq = 4096};
   CHECK(simulated(p, {.algorithm = Algorithm::standard}).simulation.time->bound == "hbm");
