@@ -73,7 +73,7 @@ std::string fixed_text(const SweepReport& report) {
     const auto& values = report.input.values[p];
     if (values.size() != 1) continue;
     const SweepParameter& parameter = parameters[p];
-    if (parameter.key == "algorithm") continue;
+    if (parameter.key == "algorithm" || parameter.key == "pass") continue;
     if (parameter.numeric()) {
       const bool size = parameter.kind == Kind::bytes;
       numbers.push_back(fmt::format("{} {}", parameter.title,
@@ -96,6 +96,14 @@ std::string swept_text(const SweepReport& report) {
   std::vector<std::string_view> titles;
   for (const std::size_t p : report.swept) titles.push_back(sweep_parameters()[p].title);
   return titles.empty() ? "one point" : fmt::format("{}", fmt::join(titles, " × "));
+}
+
+/// ", forward", which the title says; "" where the pass is swept.
+std::string pass_of(const SweepReport& report) {
+  const auto pass = sweep_parameter_named("pass");
+  const auto& values = report.input.values[*pass];
+  if (values.size() > 1) return "";
+  return ", " + (values.empty() ? std::string(name_of(Pass::forward)) : value_text(values.front()));
 }
 
 Document sweep_document(const SweepReport& report) {
@@ -134,7 +142,7 @@ Document sweep_document(const SweepReport& report) {
   }
   Document document;
   document.emplace_back(
-      Title{fmt::format("{}, forward, over {}", what, swept_text(report)), fixed_text(report)});
+      Title{fmt::format("{}{}, over {}", what, pass_of(report), swept_text(report)), fixed_text(report)});
   document.emplace_back(std::move(table));
   const std::string errors =
       report.errors() > 0 ? fmt::format(", {} of them impossible", grouped(report.errors())) : "";

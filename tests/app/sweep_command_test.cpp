@@ -218,3 +218,27 @@ TEST_CASE("plots that can't be are refused before or after the work, and nothing
   CHECK(refusal("sweep --seq 1:50:1 --batch 1:40:1 --plot a.svg")
             .starts_with("error: 40 lines can't be told apart: at most 24 are drawn\n"));
 }
+
+TEST_CASE("the title says which pass it is, and a swept pass is a column") {
+  const auto title = [](const std::string& arguments) {
+    const std::string out = run_flashsim("sweep --seq 64 --heads 1 " + arguments).out;
+    return out.substr(0, out.find("  "));
+  };
+  CHECK(title("") == "FlashAttention-2, forward, over one point");
+  CHECK(title("--pass backward") == "FlashAttention-2, backward, over one point");
+  CHECK(title("--pass forward,both") == "FlashAttention-2, over pass");
+  const auto rows =
+      csv_of(run_flashsim("sweep --seq 64 --heads 1 --pass forward,backward,both --format csv").out);
+  REQUIRE(rows.size() == 4);
+  const auto at = std::find(rows[0].begin(), rows[0].end(), "hbm_total_bytes") - rows[0].begin();
+  const auto total = [&](std::size_t row) { return std::stoll(rows[row][static_cast<std::size_t>(at)]); };
+  CHECK(total(1) + total(2) == total(3));
+}
+
+TEST_CASE("parts of the keys are swept, and what they mean nothing for is a row with its reason") {
+  const json sweep = json::parse(
+      run_flashsim("sweep --algo split-kv,flash2 --seq 1 --kv-seq 4096 --splits auto,1,4 --format json").out);
+  CHECK(schema_violations(sweep, "flashsim.sweep-1").empty());
+  CHECK(sweep.at("result").at("points").size() == 6);
+  CHECK(run_flashsim("sweep --algo split-kv,flash2 --seq 1 --splits 0").status == 2);
+}
