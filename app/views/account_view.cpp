@@ -215,8 +215,7 @@ std::vector<std::string> legend(const AccountReport& r) {
       fmt::format("Tr = ⌈N/Br⌉ and Tc = ⌈Nkv/Bc⌉: query and key {}; Br = {}, Bc = {}",
                   is_chunked(r) ? "chunks" : "tiles", r.method.tiling.query_rows, r.method.tiling.key_rows),
       "Σ: over the visited tile pairs of one head, with rows and keys the valid ones of a tile",
-      "Σmasked: over those that hold a masked pair (where none is skipped: over all pairs of the grid that "
-      "do)",
+      "Σmasked: over those that hold a masked pair; where no pair is skipped, over all that do",
       "A figure with several lines is their sum"};
   if (is_chunked(r)) {
     lines.insert(lines.begin() + 2, fmt::format("Rt and Kt: tiles of {} rows and of {} keys in all chunks",
