@@ -34,7 +34,7 @@ struct TuneOptions {
 void add_sweep_options(CLI::App& app, AccountOptions& account, SweepOptions& options, bool& no_causal);
 
 /// What the options come to, laid over the sweep of --input. Errors: each value that can't be.
-Result<SweepRequest> sweep_request_of(const AccountOptions& account, const SweepOptions& options);
+Result<SweepRequest> sweep_request_of(const AccountOptions& given, const SweepOptions& options);
 
 /// The options of a problem and a machine, without algorithm and tiles, which are looked for. `causal` and
 /// `no_causal` are the switches.

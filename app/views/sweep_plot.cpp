@@ -37,7 +37,7 @@ Result<std::size_t> swept_named(const SweepReport& report, std::string_view opti
 
 Result<std::size_t> across(const SweepReport& report, const PlotChoice& choice) {
   if (choice.x) {
-    const auto chosen = swept_named(report, "--x", *choice.x);
+    auto chosen = swept_named(report, "--x", *choice.x);
     if (!chosen) return chosen;
     if (!sweep_parameters()[*chosen].numeric()) {
       return Error{fmt::format("--x must be a number, and {} isn't one", *choice.x), ""};
