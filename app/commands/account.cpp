@@ -11,7 +11,7 @@ namespace flashsim {
 Result<int> account_command(const AccountOptions& options, const OutputOptions& output) {
   const auto request = request_of(options);
   if (!request) return request.error();
-  ProgressLine progress("counting");
+  ProgressLine progress(request->machine.value_or(false) ? "running blocks" : "counting");
   const auto report = make_account(*request, [&](double done) { progress.show(done); });
   if (!report) return report.error();
   const auto error = emit(output, {.document = [&] { return account_document(*report, options.explain); },
