@@ -21,6 +21,8 @@ constexpr double kMissDelay = 0.05;
 constexpr double kBlockStart = 1e-6;
 /// Steps of all walks that are followed at most: some minutes.
 constexpr std::int64_t kMostSteps = 10'000'000'000;
+/// Steps of a walk that can be recorded whole: some 20 bytes each.
+constexpr std::int64_t kMostStepsAtOnce = 20'000'000;
 
 /// Numbers the tiles of all walks.
 class TileNumbers {
@@ -75,6 +77,7 @@ class Run {
         walks_(walks_of(problem, method).value()) {}
 
   [[nodiscard]] Count tiles() const { return numbers_.total(); }
+  [[nodiscard]] bool whole() const { return source_.whole(); }
   [[nodiscard]] std::size_t kernels() const { return source_.kernels().size(); }
 
   struct Result {
@@ -225,6 +228,12 @@ Result<Simulation> simulate(const Problem& problem, const Method& method, const 
         fmt::format("{} take {} steps, and at most {} are followed on a machine", shape_text(problem),
                     steps.overflowed() ? "more than 2⁶³" : fmt::format("{}", steps.value()), kMostSteps),
         "leave --machine out, take larger tiles, or a smaller problem"};
+  }
+  if (run.whole() && tally.steps > Count(kMostStepsAtOnce)) {
+    return Error{
+        fmt::format("{} take {} steps a head, and at most {} are followed of a walk that has no parts",
+                    shape_text(problem), tally.steps.value(), kMostStepsAtOnce),
+        "leave --machine out, take larger tiles, or a shorter sequence"};
   }
   if (habits.blocks_per_sm.value_or(1) > machine.blocks_per_sm) {
     return Error{fmt::format("--blocks-per-sm is {}, and an SM of the {} holds {} at most",

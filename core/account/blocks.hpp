@@ -51,6 +51,9 @@ class BlockSource {
   /// Block `block` of kernel `kernel`, both counted from 0.
   std::shared_ptr<const BlockProgram> block(std::size_t kernel, std::int64_t block);
 
+  /// All blocks of a walk are recorded at once, as where one block does all of a head.
+  [[nodiscard]] bool whole() const { return parts_ == 1; }
+
   /// The tiles of an operand in one walk are numbered 0 … n−1.
   [[nodiscard]] std::int64_t tiles_of(Operand operand) const;
 

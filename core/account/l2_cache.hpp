@@ -34,8 +34,8 @@ class L2Cache {
   /// Each tile once that was loaded and not stored before: what no cache can spare.
   [[nodiscard]] std::int64_t compulsory_read_bytes() const { return compulsory_; }
 
-  /// How many tiles a cache can be told of.
-  static constexpr std::int64_t kMostTiles = std::int64_t{1} << 27;
+  /// How many tiles a cache can be told of: some 40 bytes each.
+  static constexpr std::int64_t kMostTiles = std::int64_t{1} << 25;
 
  private:
   /// A part of a tile, in one memory half.

@@ -221,6 +221,11 @@ TEST_CASE("what is too much to follow, or to hold, is refused with the number") 
   CHECK(error({.seq = 1 << 24, .kv_seq = 1 << 24}, {}) ==
         "B 1 · H 32 · N 16777216 · d 128 take 2199061004288 steps, and at most 10000000000 are followed on a "
         "machine");
+  const Problem long_one{.heads = 1, .kv_heads = 1, .seq = 1 << 20, .kv_seq = 1 << 20};
+  const Method flash1{.algorithm = Algorithm::flash1};
+  const auto whole = simulate(long_one, flash1, machine(), {}, {}, predict(long_one, flash1).tally, Flops(1));
+  REQUIRE_FALSE(whole.ok());
+  CHECK(whole.error().message.find("of a walk that has no parts") != std::string::npos);
   CHECK(error({.seq = 128, .kv_seq = 128}, {.blocks_per_sm = 33}) ==
         "--blocks-per-sm is 33, and an SM of the H200 SXM 141 GB holds 32 at most");
 }
