@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "core/account/tally_sum.hpp"
+
 namespace flashsim {
 
 void Ledger::kernel(std::string_view name, std::int64_t blocks) {
@@ -189,23 +191,9 @@ Tally Ledger::times(Count walks) const {
 
 Tally added_up(std::span<const Ledger> ledgers) {
   Tally sum;
-  const auto add = [](auto& to, const auto& from) {
-    for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i];
-  };
   for (const Ledger& ledger : ledgers) {
     const Tally& part = ledger.walked();
-    add(sum.hbm, part.hbm);
-    add(sum.initial, part.initial);
-    add(sum.sm, part.sm);
-    add(sum.sram, part.sram);
-    sum.work.products += part.work.products;
-    sum.work.scale += part.work.scale;
-    sum.work.mask += part.work.mask;
-    sum.work.softmax += part.work.softmax;
-    sum.work.rescale += part.work.rescale;
-    sum.work.normalise += part.work.normalise;
-    sum.work.exponentials += part.work.exponentials;
-    sum.steps += part.steps;
+    add_flows_and_work(sum, part);
     for (const KernelLaunch& kernel : part.kernels) {
       const auto same = std::find_if(sum.kernels.begin(), sum.kernels.end(),
                                      [&](const KernelLaunch& other) { return other.name == kernel.name; });

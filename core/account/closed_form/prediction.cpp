@@ -5,6 +5,7 @@
 
 #include "core/account/closed_form/closed_form.hpp"
 #include "core/account/closed_form/visited.hpp"
+#include "core/account/tally_sum.hpp"
 
 namespace flashsim {
 namespace {
@@ -43,23 +44,8 @@ void append(std::vector<T>& to, std::vector<T> from) {
 /// `first`, and then `then`. Nothing that `first` has made at its peak is given back before `then` ends.
 Prediction one_after_the_other(Prediction first, Prediction then) {
   Tally& sum = first.tally;
-  const Tally& more = then.tally;
-  const auto add = [](auto& to, const auto& from) {
-    for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i];
-  };
-  add(sum.hbm, more.hbm);
-  add(sum.initial, more.initial);
-  add(sum.sm, more.sm);
-  add(sum.sram, more.sram);
-  sum.work.products += more.work.products;
-  sum.work.scale += more.work.scale;
-  sum.work.mask += more.work.mask;
-  sum.work.softmax += more.work.softmax;
-  sum.work.rescale += more.work.rescale;
-  sum.work.normalise += more.work.normalise;
-  sum.work.exponentials += more.work.exponentials;
-  sum.peak_allocated += more.peak_allocated;
-  sum.steps += more.steps;
+  add_flows_and_work(sum, then.tally);
+  sum.peak_allocated += then.tally.peak_allocated;
   append(sum.kernels, std::move(then.tally.kernels));
   append(first.explanations, std::move(then.explanations));
   append(first.intermediate, std::move(then.intermediate));
