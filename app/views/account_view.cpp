@@ -225,19 +225,23 @@ std::vector<std::string> legend(const AccountReport& r) {
 }
 
 void add_explanations(const AccountReport& r, Document& document) {
+  document.emplace_back(explanations_table(explanations_of(r)));
+  document.emplace_back(LinesBlock{legend(r)});
+}
+
+}  // namespace
+
+TableBlock explanations_table(const std::vector<ExplainedFigure>& figures) {
   TableBlock table{
       .heading = "Figure", .columns = {"value", "formula, and the numbers put into it"}, .left = {2}};
-  for (const ExplainedFigure& e : explanations_of(r)) {
+  for (const ExplainedFigure& e : figures) {
     const auto* whole = std::get_if<std::int64_t>(&e.value);
     table.rows.push_back({e.figure,
                           whole != nullptr ? grouped(*whole) : three_digits(std::get<double>(e.value)),
                           fmt::format("{} = {}", e.symbols, e.numbers)});
   }
-  document.emplace_back(std::move(table));
-  document.emplace_back(LinesBlock{legend(r)});
+  return table;
 }
-
-}  // namespace
 
 std::string alive_text(const std::vector<Alive>& alive) {
   std::vector<std::string> parts;

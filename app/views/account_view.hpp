@@ -24,6 +24,9 @@ std::string alive_text(const std::vector<Alive>& alive);
 /// " · 12 parts" or " · window:1024", what a method leaves open beside its tiles; "" where there is nothing.
 std::string method_text(const Method& method);
 
+/// Each figure with its formula, in symbols and in numbers.
+TableBlock explanations_table(const std::vector<ExplainedFigure>& figures);
+
 Document account_document(const AccountReport& report, bool explain);
 
 /// One line a figure: section, item, quantity, value.

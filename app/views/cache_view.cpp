@@ -151,15 +151,7 @@ std::vector<std::string> legend(const CacheReport& r) {
 }
 
 void add_explanations(const CacheReport& r, Document& document) {
-  TableBlock table{
-      .heading = "Figure", .columns = {"value", "formula, and the numbers put into it"}, .left = {2}};
-  for (const ExplainedFigure& e : explanations_of(r)) {
-    const auto* whole = std::get_if<std::int64_t>(&e.value);
-    table.rows.push_back({e.figure,
-                          whole != nullptr ? grouped(*whole) : three_digits(std::get<double>(e.value)),
-                          fmt::format("{} = {}", e.symbols, e.numbers)});
-  }
-  document.emplace_back(std::move(table));
+  document.emplace_back(explanations_table(explanations_of(r)));
   document.emplace_back(LinesBlock{legend(r)});
 }
 
