@@ -93,6 +93,7 @@ void add_machine_options(CLI::App& app, CommandLine& line) {
          [&o](const std::vector<std::string>& given) { o.machine = given.empty() ? "" : given.front(); },
          "HBM traffic after L2, and time: of the --gpu, or of the one named here")
       ->expected(0, 1)
+      ->option_text("[NAME]")
       ->group("Where");
   add_text(app, "--launch-order", o.launch_order,
            "of thread blocks: rows, longest-first, heads-first or persistent (default rows)")
