@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/base/units.hpp"
+#include "core/problem/device.hpp"
 
 namespace flashsim {
 
@@ -33,5 +34,9 @@ struct CudaDevices {
 /// The GPUs that this binary can use here. Never fails: without CUDA, a driver or a device it says why
 /// there is none.
 CudaDevices cuda_devices();
+
+/// The GPU of that number, on which the kernels of the ladder run. Without one, each of its functions gives
+/// an error that says why.
+DeviceBackend cuda_backend(int device = 0);
 
 }  // namespace flashsim

@@ -7,7 +7,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "core/attention/switches.hpp"
+#include "core/problem/switches.hpp"
 #include "core/base/nearest.hpp"
 #include "core/base/quantity_text.hpp"
 #include "core/problem/algorithm.hpp"

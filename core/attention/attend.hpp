@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/attention/switches.hpp"
+#include "core/problem/switches.hpp"
 #include "core/attention/tensors.hpp"
 #include "core/problem/method.hpp"
 #include "core/problem/problem.hpp"

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/attention/switches.hpp"
+#include "core/problem/switches.hpp"
 #include "core/attention/vector/panel.hpp"
 #include "core/attention/vector/tile_kernels.hpp"
 #include "core/base/tensor.hpp"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "core/attention/switches.hpp"
+#include "core/problem/switches.hpp"
 #include "core/attention/tensors.hpp"
 #include "core/attention/verification.hpp"
 #include "core/problem/method.hpp"

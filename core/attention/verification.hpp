@@ -5,7 +5,7 @@
 
 #include "core/attention/comparison.hpp"
 #include "core/attention/row_sample.hpp"
-#include "core/attention/switches.hpp"
+#include "core/problem/switches.hpp"
 #include "core/attention/tensors.hpp"
 #include "core/attention/tolerance.hpp"
 #include "core/attention/verdict.hpp"

@@ -8,7 +8,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "core/attention/switches.hpp"
+#include "core/problem/switches.hpp"
 #include "core/base/result.hpp"
 #include "core/base/units.hpp"
 #include "core/problem/method.hpp"

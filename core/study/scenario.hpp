@@ -10,7 +10,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "core/attention/attend.hpp"
-#include "core/attention/switches.hpp"
+#include "core/problem/switches.hpp"
 #include "core/base/result.hpp"
 #include "core/problem/problem.hpp"
 #include "core/problem/tiling.hpp"

@@ -1,4 +1,4 @@
-#include "core/attention/switches.hpp"
+#include "core/problem/switches.hpp"
 
 #include <vector>
 

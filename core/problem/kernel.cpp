@@ -1,0 +1,83 @@
+#include "core/problem/kernel.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/base/nearest.hpp"
+
+namespace flashsim {
+namespace {
+
+bool takes_type(const KernelFacts& facts, NumberType type) {
+  return std::count(facts.storage.begin(), facts.storage.end(), type) > 0;
+}
+
+Outcome problem_of_kernel(const KernelFacts& facts, const Problem& problem, const Switches& switches) {
+  if (!takes_type(facts, problem.storage)) {
+    std::vector<std::string_view> types;
+    for (const NumberType type : facts.storage) types.push_back(name_of(type));
+    return Error{
+        fmt::format("{} takes {}, not {}", facts.name, fmt::join(types, ", "), name_of(problem.storage)), ""};
+  }
+  if (problem.head_dim > facts.largest_head_dim) {
+    return Error{fmt::format("{} takes head dimensions up to {}, not {}", facts.name, facts.largest_head_dim,
+                             problem.head_dim),
+                 ""};
+  }
+  if (switches.accumulate_in_storage) {
+    return Error{fmt::format("{} sums in float32, so --accumulate storage means nothing for it", facts.name),
+                 ""};
+  }
+  return check_switches(switches, facts.algorithm);
+}
+
+}  // namespace
+
+Result<Kernel> kernel_named(std::string_view name) {
+  std::vector<std::string> known;
+  for (const KernelFacts& facts : kKernels) {
+    if (name == facts.name || name == facts.name.substr(3) || name == facts.name.substr(0, 2))
+      return facts.kernel;
+    known.emplace_back(facts.name);
+  }
+  return unknown_name("kernel", name, known);
+}
+
+Outcome check_kernel(Kernel kernel, const Problem& problem, const Switches& switches) {
+  auto error = problem_of_kernel(facts_of(kernel), problem, switches);
+  if (!error) return std::nullopt;
+  std::vector<std::string_view> others;
+  for (const KernelFacts& facts : kKernels) {
+    if (!problem_of_kernel(facts, problem, switches)) others.push_back(facts.name);
+  }
+  error->hint = others.empty() ? "no kernel takes it; run it on the CPU"
+                               : fmt::format("taken by {}", fmt::join(others, ", "));
+  return error;
+}
+
+Method method_of(Kernel kernel, const Problem& problem) {
+  const KernelFacts& facts = facts_of(kernel);
+  Method method{.algorithm = facts.algorithm};
+  switch (kernel) {
+    case Kernel::standard: method.tiling = {.query_rows = 64, .key_rows = 64}; break;
+    case Kernel::standard_cublas: method.tiling = kProductTiles; break;  // cuBLAS chooses its own
+    case Kernel::flash_fp32:
+      // A warp keeps 16 rows of O in registers; what is left of a block's shared memory sets the keys.
+      method.tiling = {.query_rows = 128, .key_rows = problem.head_dim <= 128 ? 64 : 32};
+      break;
+  }
+  return method;
+}
+
+Habits habits_of(Kernel kernel, const Problem&) {
+  if (kernel == Kernel::flash_fp32) {
+    return {.launch_order = LaunchOrder::longest_first, .overlap = Overlap::serial};
+  }
+  return {.overlap = Overlap::serial};
+}
+
+}  // namespace flashsim
