@@ -10,6 +10,7 @@
 #include "cuda/check.hpp"
 #include "cuda/driver_facts.hpp"
 #include "cuda/harness/harness.hpp"
+#include "cuda/library/cublas.hpp"
 #include "cuda/rates/rates.hpp"
 
 namespace flashsim {
@@ -51,7 +52,7 @@ DeviceFacts facts_on(int device) {
   cuda_check(cudaMemGetInfo(&free, &all), "cudaMemGetInfo");
   return {.name = described.name,
           .compute_capability = described.compute_capability,
-          .driver = driver_facts(device).driver,
+          .driver = DriverFacts(device).version(),
           .runtime = version_text(version),
           .memory = described.memory,
           .free_memory = Bytes(static_cast<std::int64_t>(free))};
@@ -73,6 +74,8 @@ auto answered(int device, Work work) -> Result<decltype(work())> {
     return refusal.error;
   } catch (const CudaError& error) {
     return Error{error.what(), error.code() == cudaErrorMemoryAllocation ? "take a smaller problem" : ""};
+  } catch (const CublasMissing& missing) {
+    return Error{missing.what(), missing.remedy()};
   } catch (const std::bad_alloc&) {
     return Error{"this machine's memory isn't enough for the tensors", "take a smaller problem"};
   } catch (const std::runtime_error& error) {
@@ -95,7 +98,7 @@ DeviceBackend cuda_backend(int device) {
               },
           .calibrate =
               [=](const DeviceProgress& progress) {
-                return answered(device, [&] { return calibrate_on(device, progress); });
+                return answered(device, [&] { return calibrate(device, progress); });
               }};
 }
 

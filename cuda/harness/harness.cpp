@@ -221,6 +221,7 @@ DeviceMeasurement measure_on(int device, const DeviceTask& task, const DeviceInp
   place.wait();
   measured.peak_memory = Bytes(static_cast<std::int64_t>(place.pool().peak()));
 
+  const DriverFacts driver(device);
   EventTimer timer;
   for (std::int64_t i = 0; i < how.repeats; ++i) {
     told("timing", static_cast<double>(i) / static_cast<double>(how.repeats));
@@ -228,9 +229,8 @@ DeviceMeasurement measure_on(int device, const DeviceTask& task, const DeviceInp
     const InputSet& in = *sets[static_cast<std::size_t>(i % measured.input_sets)];
     measured.seconds.push_back(timer.seconds(place.stream(), [&] { launch(place, task, in, *out); }));
   }
-  const DriverFacts driver = driver_facts(device);
-  measured.sm_clock_hz = driver.sm_clock_hz;
-  measured.memory_clock_hz = driver.memory_clock_hz;
+  measured.sm_clock_hz = driver.sm_clock_hz();
+  measured.memory_clock_hz = driver.memory_clock_hz();
 
   told("counting", 1);
   count(place, task, *sets[0], *out, flush, how, measured);

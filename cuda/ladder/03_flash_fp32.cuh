@@ -109,60 +109,105 @@ __device__ inline float sum_of_row(float value) {
   return value;
 }
 
-/// S_ij = Q_i K_jᵀ, of one lane.
+/// What a lane multiplies next: four columns of its rows of Q_i and of its keys of K_j.
 template <class T>
-__device__ inline void scores(float (&s)[T::kRowsOfLane][T::kKeysOfLane], float* q, float* k, int row,
-                              int key) {
-#pragma unroll
-  for (auto& of_row : s) {
-#pragma unroll
-    for (float& each : of_row) each = 0;
-  }
-#pragma unroll 2
-  for (int chunk = 0; chunk < T::kDepth / 4; ++chunk) {
-    float4 a[T::kRowsOfLane];
+struct ScoreOperands {
+  float4 a[T::kRowsOfLane];
+  float4 b[T::kKeysOfLane];
+
+  __device__ inline void load(float* q, float* k, int row, int key, int chunk) {
 #pragma unroll
     for (int i = 0; i < T::kRowsOfLane; ++i) {
       a[i] = as_float4(at_chunk<T::kDepth>(q, row + 4 * i, chunk, spread_of_row(row + 4 * i)));
     }
 #pragma unroll
     for (int j = 0; j < T::kKeysOfLane; ++j) {
-      const float4 b = as_float4(at_chunk<T::kDepth>(k, key + 8 * j, chunk, spread_of_row(key)));
+      b[j] = as_float4(at_chunk<T::kDepth>(k, key + 8 * j, chunk, spread_of_row(key)));
+    }
+  }
+  __device__ inline void multiply(float (&s)[T::kRowsOfLane][T::kKeysOfLane]) const {
+#pragma unroll
+    for (int j = 0; j < T::kKeysOfLane; ++j) {
 #pragma unroll
       for (int i = 0; i < T::kRowsOfLane; ++i) {
-        s[i][j] = fmaf(a[i].x, b.x, s[i][j]);
-        s[i][j] = fmaf(a[i].y, b.y, s[i][j]);
-        s[i][j] = fmaf(a[i].z, b.z, s[i][j]);
-        s[i][j] = fmaf(a[i].w, b.w, s[i][j]);
+        s[i][j] = fmaf(a[i].x, b[j].x, s[i][j]);
+        s[i][j] = fmaf(a[i].y, b[j].y, s[i][j]);
+        s[i][j] = fmaf(a[i].z, b[j].z, s[i][j]);
+        s[i][j] = fmaf(a[i].w, b[j].w, s[i][j]);
       }
     }
   }
+};
+
+/// S_ij = Q_i K_jᵀ, of one lane.
+template <class T>
+__device__ inline void scores(float (&s)[T::kRowsOfLane][T::kKeysOfLane], float* q, float* k, int row,
+                              int key) {
+  constexpr int kChunks = T::kDepth / 4;
+#pragma unroll
+  for (auto& of_row : s) {
+#pragma unroll
+    for (float& each : of_row) each = 0;
+  }
+  ScoreOperands<T> now;
+  ScoreOperands<T> next;
+  now.load(q, k, row, key, 0);
+#pragma unroll 1
+  for (int chunk = 0; chunk < kChunks; chunk += 2) {
+    next.load(q, k, row, key, chunk + 1);
+    now.multiply(s);
+    if (chunk + 2 < kChunks) now.load(q, k, row, key, chunk + 2);
+    next.multiply(s);
+  }
+}
+
+/// One key's values in a lane's columns.
+template <class T>
+struct ValueOperands {
+  float4 b[T::kColumnsOfLane / 4];
+
+  __device__ inline void load(float* v, int key, int lane_column) {
+#pragma unroll
+    for (int part = 0; part < T::kColumnsOfLane / 4; ++part) {
+      b[part] = as_float4(v + key * T::kDepth + 32 * part + 4 * lane_column);
+    }
+  }
+};
+
+__device__ inline float component(const float4& of, int n) {
+  return n == 0 ? of.x : n == 1 ? of.y : n == 2 ? of.z : of.w;
 }
 
 /// O_i += P_ij V_j, of one lane. `kCareful` leaves out keys without weight, whose values may be NaN.
 template <class T, bool kCareful>
 __device__ inline void accumulate(float (&o)[T::kRowsOfLane][T::kColumnsOfLane], float* p, float* v, int row,
                                   int lane_column) {
-#pragma unroll 1
-  for (int chunk = 0; chunk < T::kKeys / 4; ++chunk) {
-    float4 weights[T::kRowsOfLane];
+  ValueOperands<T> values[2];
+  float4 weights[T::kRowsOfLane];
+  float4 weights_next[T::kRowsOfLane];
+  const auto load_weights = [&](float4(&to)[T::kRowsOfLane], int chunk) {
 #pragma unroll
     for (int i = 0; i < T::kRowsOfLane; ++i) {
-      weights[i] = as_float4(at_chunk<T::kKeys>(p, row + 4 * i, chunk, spread_of_weights(row)));
+      to[i] = as_float4(at_chunk<T::kKeys>(p, row + 4 * i, chunk, spread_of_weights(row)));
     }
+  };
+  load_weights(weights, 0);
+  values[0].load(v, 0, lane_column);
+#pragma unroll 1
+  for (int chunk = 0; chunk < T::kKeys / 4; ++chunk) {
+    load_weights(weights_next, chunk + 1 < T::kKeys / 4 ? chunk + 1 : chunk);
 #pragma unroll
     for (int key = 0; key < 4; ++key) {
+      const int following = 4 * chunk + key + 1;
+      values[(key + 1) % 2].load(v, following < T::kKeys ? following : 0, lane_column);
 #pragma unroll
-      for (int part = 0; part < T::kColumnsOfLane / 4; ++part) {
-        const float4 b = as_float4(v + (4 * chunk + key) * T::kDepth + 32 * part + 4 * lane_column);
+      for (int i = 0; i < T::kRowsOfLane; ++i) {
+        const float w = component(weights[i], key);
+        if (kCareful && has_no_weight(w)) continue;
 #pragma unroll
-        for (int i = 0; i < T::kRowsOfLane; ++i) {
-          const float w = key == 0   ? weights[i].x
-                          : key == 1 ? weights[i].y
-                          : key == 2 ? weights[i].z
-                                     : weights[i].w;
-          if (kCareful && has_no_weight(w)) continue;
-          float* to = &o[i][4 * part];
+        for (int part = 0; part < T::kColumnsOfLane / 4; ++part) {
+          const float4& b = values[key % 2].b[part];
+          float* const to = &o[i][4 * part];
           to[0] = fmaf(w, b.x, to[0]);
           to[1] = fmaf(w, b.y, to[1]);
           to[2] = fmaf(w, b.z, to[2]);
@@ -170,6 +215,8 @@ __device__ inline void accumulate(float (&o)[T::kRowsOfLane][T::kColumnsOfLane],
         }
       }
     }
+#pragma unroll
+    for (int i = 0; i < T::kRowsOfLane; ++i) weights[i] = weights_next[i];
   }
 }
 
