@@ -32,7 +32,7 @@ CUcontext current_context() {
 /// Later versions of CUPTI ask whether counters of the whole device, such as those of its memory, are wanted.
 template <class Query>
 void ask_for_device_counters(Query& query) {
-  if constexpr (requires { query.bAllowDeviceLevelCounters; }) query.bAllowDeviceLevelCounters = 1;
+  if constexpr (requires { query.bAllowDeviceLevelCounters; }) query.bAllowDeviceLevelCounters = true;
 }
 
 /// CUPTI's profiler, initialised for as long as it lives.
