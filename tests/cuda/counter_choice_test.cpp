@@ -25,6 +25,7 @@ const Listed kHopper{"dram__bytes",
                      "sm__cycles_elapsed",
                      "sm__inst_executed_pipe_tensor",
                      "sm__inst_executed_pipe_tensor_op_gmma",
+                     "sm__inst_executed_pipe_tensor_op_hmma_type_hfma2",
                      "sm__inst_executed_pipe_xu",
                      "smsp__cycles_elapsed",
                      "smsp__inst_executed_pipe_tensor",
@@ -42,14 +43,15 @@ Listed without(Listed listed, const std::string& gone) {
   return listed;
 }
 
-const ChosenCounter& find(const std::vector<ChosenCounter>& chosen, std::string_view what) {
+ChosenCounter chosen_for(const Listed& listed, std::string_view what) {
+  const auto chosen = choose_counters(listed, anything);
   const auto found = std::ranges::find(chosen, what, &ChosenCounter::what);
   REQUIRE(found != chosen.end());
   return *found;
 }
 
-std::vector<std::string> metrics(const Listed& listed, std::string_view what) {
-  return find(choose_counters(listed, anything), what).metrics;
+bool uses(const ChosenCounter& counter, const std::string& metric) {
+  return counter.metric == metric || counter.less == metric;
 }
 
 using Names = std::vector<std::string>;
@@ -64,44 +66,47 @@ TEST_CASE("every reading has its place, in the order of reports, whatever the ch
   }
 }
 
-TEST_CASE("on Hopper every reading has one metric") {
+TEST_CASE("on Hopper every reading has a metric that is listed") {
   for (const ChosenCounter& counter : choose_counters(kHopper, anything)) {
     CAPTURE(counter.what);
-    CHECK(counter.metrics.size() == 1);
-    for (const std::string& metric : counter.metrics) CHECK(kHopper.contains(base_metric(metric)));
+    CHECK(kHopper.contains(base_metric(counter.metric)));
   }
-  CHECK(metrics(kHopper, "sm_read_bytes") == Names{"l1tex__m_xbar2l1tex_read_bytes.sum"});
-  CHECK(metrics(kHopper, "sm_clock_hz") == Names{"sm__cycles_elapsed.avg.per_second"});
+  CHECK(chosen_for(kHopper, "sm_read_bytes").metric == "l1tex__m_xbar2l1tex_read_bytes.sum");
+  CHECK(chosen_for(kHopper, "sm_clock_hz").metric == "sm__cycles_elapsed.avg.per_second");
 }
 
 TEST_CASE("a chip that lists the second name gets the second name") {
   const Listed renamed = with(without(kHopper, "dram__bytes_read"), "dram__bytes_op_read");
-  CHECK(metrics(kHopper, "hbm_read_bytes") == Names{"dram__bytes_read.sum"});
-  CHECK(metrics(renamed, "hbm_read_bytes") == Names{"dram__bytes_op_read.sum"});
+  CHECK(chosen_for(kHopper, "hbm_read_bytes").metric == "dram__bytes_read.sum");
+  CHECK(chosen_for(renamed, "hbm_read_bytes").metric == "dram__bytes_op_read.sum");
 }
 
-TEST_CASE("a chip with two kinds of tensor units has both counted") {
-  const Listed two = with(kHopper, "sm__inst_executed_pipe_tc");
-  CHECK(metrics(two, "tensor_instructions") ==
-        Names{"sm__inst_executed_pipe_tensor.sum", "sm__inst_executed_pipe_tc.sum"});
+TEST_CASE("where the tensor units also run what is no matrix product, that is taken off") {
+  const std::string product = "sm__inst_executed_pipe_tensor.sum";
+  const std::string other = "sm__inst_executed_pipe_tensor_op_hmma_type_hfma2.sum";
+  const ChosenCounter hopper = chosen_for(kHopper, "tensor_instructions");
+  CHECK(hopper.metric == product);
+  CHECK(hopper.less == other);
+  const ChosenCounter plain =
+      chosen_for(without(kHopper, std::string(base_metric(other))), "tensor_instructions");
+  CHECK(plain.metric == product);
+  CHECK(plain.less.empty());
 }
 
-TEST_CASE("a metric that can't be counted takes no other with it, and another way is tried") {
+TEST_CASE("a metric that can't be counted takes its reading with it and no other") {
   const auto before = choose_counters(kHopper, anything);
-  for (const std::string& refused : metrics_of(before)) {
-    CAPTURE(refused);
-    const auto chosen = choose_counters(kHopper, [&](const std::string& m) { return m != refused; });
-    for (std::size_t i = 0; i < chosen.size(); ++i) {
-      if (before[i].metrics != Names{refused}) {
-        CHECK(chosen[i].metrics == before[i].metrics);
-      } else {
-        CHECK(std::ranges::find(chosen[i].metrics, refused) == chosen[i].metrics.end());
+  for (const ChosenCounter& counter : before) {
+    for (const std::string& refused : {counter.metric, counter.less}) {
+      if (refused.empty()) continue;
+      CAPTURE(refused);
+      const auto after = choose_counters(kHopper, [&](const std::string& m) { return m != refused; });
+      REQUIRE(after.size() == before.size());
+      for (std::size_t i = 0; i < after.size(); ++i) {
+        CHECK(after[i].metric == (uses(before[i], refused) ? "" : before[i].metric));
+        CHECK(after[i].less == (uses(before[i], refused) ? "" : before[i].less));
       }
     }
   }
-  const auto chosen =
-      choose_counters(kHopper, [](const std::string& m) { return m != "sm__inst_executed_pipe_xu.sum"; });
-  CHECK(find(chosen, "exponential_instructions").metrics == Names{"smsp__inst_executed_pipe_xu.sum"});
 }
 
 TEST_CASE("only what the chip lists is tried") {
@@ -111,44 +116,53 @@ TEST_CASE("only what the chip lists is tried") {
   });
 }
 
-TEST_CASE("each metric is asked for once") {
-  const std::vector<ChosenCounter> chosen{{.what = "a", .metrics = {"x.sum", "y.sum"}},
-                                          {.what = "b", .metrics = {}},
-                                          {.what = "c", .metrics = {"x.sum"}}};
-  CHECK(metrics_of(chosen) == Names{"x.sum", "y.sum"});
+TEST_CASE("each metric is asked for once, and a rate in runs of its own") {
+  const std::vector<ChosenCounter> chosen{{.what = "a", .metric = "x.sum", .less = "y.sum"},
+                                          {.what = "b", .metric = "", .less = ""},
+                                          {.what = "c", .metric = "z.avg.per_second", .less = ""},
+                                          {.what = "d", .metric = "x.sum", .less = ""}};
+  CHECK(groups_of(chosen) == std::vector<Names>{{"z.avg.per_second"}, {"x.sum", "y.sum"}});
+  CHECK(groups_of({}).empty());
 }
 
-TEST_CASE("a reading is the sum of its metrics, and names them") {
-  const std::vector<ChosenCounter> chosen{{.what = "a", .metrics = {"x.sum"}},
-                                          {.what = "b", .metrics = {"x.sum", "y.sum"}}};
-  const std::map<std::string, double> values{{"x.sum", 40}, {"y.sum", 2}};
+TEST_CASE("a reading names what it is made of, and is what it says") {
+  const std::vector<ChosenCounter> chosen{{.what = "a", .metric = "x.sum", .less = ""},
+                                          {.what = "b", .metric = "x.sum", .less = "y.sum"}};
+  const std::map<std::string, double> values{{"x.sum", 44}, {"y.sum", 2}};
   const auto readings =
       readings_of(chosen, [&](const std::string& metric) { return std::optional(values.at(metric)); });
   REQUIRE(readings.size() == 2);
   CHECK(readings[0].what == "a");
   CHECK(readings[0].metric == "x.sum");
-  CHECK(readings[0].value == 40);
-  CHECK(readings[1].metric == "x.sum + y.sum");
+  CHECK(readings[0].value == 44);
+  CHECK(readings[1].metric == "x.sum - y.sum");
   CHECK(readings[1].value == 42);
 }
 
 TEST_CASE("what isn't known is absent and never 0") {
-  const std::vector<ChosenCounter> chosen{{.what = "none", .metrics = {}},
-                                          {.what = "one", .metrics = {"x.sum"}},
-                                          {.what = "half", .metrics = {"known.sum", "x.sum"}}};
+  const std::vector<ChosenCounter> chosen{{.what = "none", .metric = "", .less = ""},
+                                          {.what = "one", .metric = "x.sum", .less = ""},
+                                          {.what = "part", .metric = "known.sum", .less = "x.sum"},
+                                          {.what = "rest", .metric = "x.sum", .less = "known.sum"}};
   const double infinite = std::numeric_limits<double>::infinity();
-  for (const std::optional<double> x : {std::optional<double>{}, std::optional(std::nan("")),
-                                        std::optional(infinite), std::optional(-1.0), std::optional(1e30)}) {
+  for (const std::optional<double> x :
+       {std::optional<double>{}, std::optional(std::nan("")), std::optional(infinite)}) {
     const auto readings = readings_of(
-        chosen, [&](const std::string& metric) { return metric == "known.sum" ? std::optional(0.0) : x; });
-    REQUIRE(readings.size() == 3);
+        chosen, [&](const std::string& metric) { return metric == "known.sum" ? std::optional(9.0) : x; });
+    REQUIRE(readings.size() == chosen.size());
     CHECK(readings[0].metric.empty());
     CHECK(readings[1].metric == "x.sum");
     for (const CounterReading& reading : readings) CHECK_FALSE(reading.value);
   }
 }
 
-TEST_CASE("a count of nothing is 0") {
-  const std::vector<ChosenCounter> chosen{{.what = "a", .metrics = {"x.sum"}}};
-  CHECK(readings_of(chosen, [](const std::string&) { return std::optional(0.0); })[0].value == 0);
+TEST_CASE("what is no count has no value") {
+  const std::vector<ChosenCounter> chosen{{.what = "a", .metric = "x.sum", .less = ""}};
+  const auto reading = [&](double x) {
+    return readings_of(chosen, [&](const std::string&) { return std::optional(x); }).at(0).value;
+  };
+  CHECK(reading(0) == 0);
+  CHECK(reading(1.25) == 1);
+  CHECK_FALSE(reading(-1));
+  CHECK_FALSE(reading(1e30));
 }
