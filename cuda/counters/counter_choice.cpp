@@ -7,7 +7,10 @@
 namespace flashsim {
 namespace {
 
-using Way = std::vector<std::string_view>;
+struct Way {
+  std::string_view metric;
+  std::string_view less;
+};
 
 struct Ways {
   std::string_view what;
@@ -17,19 +20,21 @@ struct Ways {
 /// As CUPTI lists them for GA100, GA102, AD102, GH100, GB100 and GB202.
 const std::array<Ways, kCounters.size()>& all_ways() {
   static const std::array<Ways, kCounters.size()> ways{{
-      {"sm_read_bytes", {{"l1tex__m_xbar2l1tex_read_bytes.sum"}}},
-      {"sm_written_bytes", {{"l1tex__m_l1tex2xbar_write_bytes.sum"}}},
-      {"hbm_read_bytes", {{"dram__bytes_read.sum"}, {"dram__bytes_op_read.sum"}}},
-      {"hbm_written_bytes", {{"dram__bytes_write.sum"}, {"dram__bytes_op_write.sum"}}},
-      {"shared_wavefronts", {{"l1tex__data_pipe_lsu_wavefronts_mem_shared.sum"}}},
-      // GB100 has two kinds of tensor units: mma runs on one, tcgen05.mma on the other.
+      {"sm_read_bytes", {{"l1tex__m_xbar2l1tex_read_bytes.sum", ""}}},
+      {"sm_written_bytes", {{"l1tex__m_l1tex2xbar_write_bytes.sum", ""}}},
+      {"hbm_read_bytes", {{"dram__bytes_read.sum", ""}, {"dram__bytes_op_read.sum", ""}}},
+      {"hbm_written_bytes", {{"dram__bytes_write.sum", ""}, {"dram__bytes_op_write.sum", ""}}},
+      {"shared_wavefronts", {{"l1tex__data_pipe_lsu_wavefronts_mem_shared.sum", ""}}},
+      // On GA100 and GH100 the tensor units also take HFMA2.MMA, which is no matrix product: compilers set
+      // registers to constants with it. AD102 calls its first metric deprecated.
       {"tensor_instructions",
-       {{"sm__inst_executed_pipe_tensor.sum", "sm__inst_executed_pipe_tc.sum"},
-        {"sm__inst_executed_pipe_tensor.sum"},
-        {"smsp__inst_executed_pipe_tensor.sum"},
-        {"sm__inst_executed_pipe_tc.sum"}}},
-      {"exponential_instructions", {{"sm__inst_executed_pipe_xu.sum"}, {"smsp__inst_executed_pipe_xu.sum"}}},
-      {"sm_clock_hz", {{"sm__cycles_elapsed.avg.per_second"}, {"smsp__cycles_elapsed.avg.per_second"}}},
+       {{"sm__inst_executed_pipe_tensor.sum", "sm__inst_executed_pipe_tensor_op_hmma_type_hfma2.sum"},
+        {"sm__inst_executed_pipe_tensor_v2.sum", ""},
+        {"sm__inst_executed_pipe_tensor.sum", ""}}},
+      {"exponential_instructions",
+       {{"sm__inst_executed_pipe_xu.sum", ""}, {"smsp__inst_executed_pipe_xu.sum", ""}}},
+      {"sm_clock_hz",
+       {{"sm__cycles_elapsed.avg.per_second", ""}, {"smsp__cycles_elapsed.avg.per_second", ""}}},
   }};
   return ways;
 }
@@ -40,10 +45,10 @@ std::optional<std::int64_t> count_of(double value) {
   return static_cast<std::int64_t>(std::llround(value));
 }
 
-std::string sum_text(std::span<const std::string> metrics) {
-  std::string text;
-  for (const std::string& metric : metrics) text += (text.empty() ? "" : " + ") + metric;
-  return text;
+/// The value of `metric`; 0 for no metric, and NaN where it has none.
+double number(const std::function<std::optional<double>(const std::string&)>& value_of,
+              const std::string& metric) {
+  return metric.empty() ? 0 : value_of(metric).value_or(std::nan(""));
 }
 
 }  // namespace
@@ -52,31 +57,43 @@ std::string_view base_metric(std::string_view metric) { return metric.substr(0, 
 
 std::vector<ChosenCounter> choose_counters(const std::set<std::string, std::less<>>& listed,
                                            const std::function<bool(const std::string&)>& can_be_counted) {
-  const auto usable = [&](std::string_view metric) {
-    return listed.contains(base_metric(metric)) && can_be_counted(std::string(metric));
+  const auto is_listed = [&](std::string_view metric) {
+    return metric.empty() || listed.contains(base_metric(metric));
+  };
+  const auto is_counted = [&](std::string_view metric) {
+    return metric.empty() || can_be_counted(std::string(metric));
   };
   std::vector<ChosenCounter> chosen;
-  for (const std::string_view what : kCounters) {
-    ChosenCounter counter{.what = std::string(what), .metrics = {}};
-    const auto known = std::ranges::find(all_ways(), what, &Ways::what);
-    if (known != all_ways().end()) {
-      const auto way =
-          std::ranges::find_if(known->ways, [&](const Way& w) { return std::ranges::all_of(w, usable); });
-      if (way != known->ways.end()) counter.metrics.assign(way->begin(), way->end());
+  for (const Ways& known : all_ways()) {
+    ChosenCounter counter{.what = std::string(known.what), .metric = "", .less = ""};
+    const auto way = std::ranges::find_if(
+        known.ways, [&](const Way& w) { return is_listed(w.metric) && is_listed(w.less); });
+    if (way != known.ways.end() && is_counted(way->metric) && is_counted(way->less)) {
+      counter.metric = way->metric;
+      counter.less = way->less;
     }
     chosen.push_back(std::move(counter));
   }
   return chosen;
 }
 
-std::vector<std::string> metrics_of(std::span<const ChosenCounter> chosen) {
-  std::vector<std::string> metrics;
-  for (const ChosenCounter& counter : chosen) {
-    for (const std::string& metric : counter.metrics) {
-      if (std::ranges::find(metrics, metric) == metrics.end()) metrics.push_back(metric);
+std::vector<std::vector<std::string>> groups_of(std::span<const ChosenCounter> chosen) {
+  std::vector<std::string> sums;
+  std::vector<std::vector<std::string>> groups;
+  const auto take = [&](const std::string& metric) {
+    if (metric.empty() || std::ranges::find(sums, metric) != sums.end()) return;
+    if (metric.ends_with(".per_second")) {
+      groups.push_back({metric});
+    } else {
+      sums.push_back(metric);
     }
+  };
+  for (const ChosenCounter& counter : chosen) {
+    take(counter.metric);
+    take(counter.less);
   }
-  return metrics;
+  if (!sums.empty()) groups.push_back(std::move(sums));
+  return groups;
 }
 
 std::vector<CounterReading> readings_of(
@@ -84,11 +101,10 @@ std::vector<CounterReading> readings_of(
     const std::function<std::optional<double>(const std::string&)>& value_of) {
   std::vector<CounterReading> readings;
   for (const ChosenCounter& counter : chosen) {
-    CounterReading reading{.what = counter.what, .metric = sum_text(counter.metrics), .value = {}};
-    if (!counter.metrics.empty()) {
-      double sum = 0;
-      for (const std::string& metric : counter.metrics) sum += value_of(metric).value_or(std::nan(""));
-      reading.value = count_of(sum);
+    CounterReading reading{.what = counter.what, .metric = counter.metric, .value = {}};
+    if (!counter.less.empty()) reading.metric += " - " + counter.less;
+    if (!counter.metric.empty()) {
+      reading.value = count_of(number(value_of, counter.metric) - number(value_of, counter.less));
     }
     readings.push_back(std::move(reading));
   }

@@ -32,7 +32,7 @@ CUcontext current_context() {
 /// Later versions of CUPTI ask whether counters of the whole device, such as those of its memory, are wanted.
 template <class Query>
 void ask_for_device_counters(Query& query) {
-  if constexpr (requires { query.bAllowDeviceLevelCounters; }) query.bAllowDeviceLevelCounters = 1;
+  if constexpr (requires { query.bAllowDeviceLevelCounters; }) query.bAllowDeviceLevelCounters = true;
 }
 
 /// CUPTI's profiler, initialised for as long as it lives.
@@ -78,11 +78,16 @@ class CuptiCounters final : public Counters {
     // A host that has refused a metric refuses all that follow, so each is tried on a host of its own.
     chosen_ = choose_counters(
         host_.listed(), [this](const std::string& metric) { return CuptiHost(cupti_, chip_).add({metric}); });
-    metrics_ = metrics_of(chosen_);
-    if (metrics_.empty() || !host_.add(metrics_)) {
+    // What is added in one call is counted in as few runs as it takes, apart from what is added in another.
+    for (const std::vector<std::string>& group : groups_of(chosen_)) {
+      if (!host_.add(group)) {
+        throw NoCounters{.why = "CUPTI can't count all that it lists for " + chip_.name, .remedy = ""};
+      }
+      metrics_.insert(metrics_.end(), group.begin(), group.end());
+    }
+    if (metrics_.empty()) {
       throw NoCounters{.why = "CUPTI counts none of what is asked for on " + chip_.name, .remedy = ""};
     }
-    // All at once, which takes fewer passes than one after the other.
     config_image_ = host_.config_image();
     passes_ = host_.passes(config_image_);
   }

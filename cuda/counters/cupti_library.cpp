@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "cuda/library/dynamic_library.hpp"
@@ -43,7 +44,7 @@ void take(const DynamicLibrary& library, const char* name, F*& function) {
 
 Cupti functions_of(const DynamicLibrary& library) {
   Cupti c;
-  take(library, "cuptiGetResultString", c.result_string);
+  take(library, "cuptiGetErrorMessage", c.error_message);
   take(library, "cuptiProfilerInitialize", c.initialize);
   take(library, "cuptiProfilerDeInitialize", c.deinitialize);
   take(library, "cuptiDeviceGetChipName", c.chip_name);
@@ -70,6 +71,13 @@ Cupti functions_of(const DynamicLibrary& library) {
   return c;
 }
 
+/// CUPTI's words without the space, full stop and new line that some of them end in.
+std::string_view sentence(std::string_view text) {
+  text = text.substr(0, text.find('\n'));
+  const auto last = text.find_last_not_of(" .");
+  return text.substr(0, last == std::string_view::npos ? 0 : last + 1);
+}
+
 struct OpenCupti {
   OpenCupti() : library(open_library()), functions(functions_of(library)) {}
   DynamicLibrary library;
@@ -81,9 +89,13 @@ struct OpenCupti {
 void Cupti::check(CUptiResult result, const char* call) const {
   if (result == CUPTI_SUCCESS) return;
   if (result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES) throw counters_denied();
+  if (result == CUPTI_ERROR_INVALID_CHIP_NAME) {
+    throw NoCounters{.why = "the CUPTI that was found doesn't know this chip",
+                     .remedy = "name the library of a later CUDA in FLASHSIM_CUPTI"};
+  }
   const char* text = nullptr;
-  if (result_string(result, &text) != CUPTI_SUCCESS || text == nullptr) text = "unknown error";
-  throw NoCounters{.why = std::string(call) + ": " + text, .remedy = ""};
+  if (error_message(result, &text) != CUPTI_SUCCESS || text == nullptr) text = "unknown error";
+  throw NoCounters{.why = std::string(call) + ": " + std::string(sentence(text)), .remedy = ""};
 }
 
 const Cupti& cupti() {

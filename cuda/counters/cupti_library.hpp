@@ -14,7 +14,7 @@ namespace flashsim {
 
 /// Each by its name in CUPTI without the prefix. None is null.
 struct Cupti {
-  decltype(&::cuptiGetResultString) result_string = nullptr;
+  decltype(&::cuptiGetErrorMessage) error_message = nullptr;
   decltype(&::cuptiProfilerInitialize) initialize = nullptr;
   decltype(&::cuptiProfilerDeInitialize) deinitialize = nullptr;
   decltype(&::cuptiDeviceGetChipName) chip_name = nullptr;
