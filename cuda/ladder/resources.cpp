@@ -1,6 +1,6 @@
 #include "cuda/ladder/resources.hpp"
 
-#include "cuda/ladder/launch.hpp"
+#include "cuda/check.hpp"
 
 namespace flashsim {
 

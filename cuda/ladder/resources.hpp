@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "core/problem/device.hpp"
+#include "cuda/ladder/launch.hpp"
 
 namespace flashsim {
 
@@ -13,5 +14,11 @@ namespace flashsim {
 /// Throws CudaError.
 KernelResources resources_of(const char* name, const void* function, int threads, std::size_t dynamic_shared,
                              std::int64_t blocks);
+
+template <class... Parameters>
+KernelResources resources_of(const LaunchPlan<Parameters...>& plan) {
+  return resources_of(plan.name, reinterpret_cast<const void*>(plan.kernel), plan.threads,
+                      plan.dynamic_shared, plan.blocks);
+}
 
 }  // namespace flashsim

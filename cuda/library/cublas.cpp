@@ -25,8 +25,12 @@ bool counts_in_double(cublasComputeType_t compute) {
   return compute == CUBLAS_COMPUTE_64F || compute == CUBLAS_COMPUTE_64F_PEDANTIC;
 }
 
-char* part(const CublasMatrix& matrix, std::int64_t first, std::size_t element) {
-  return static_cast<char*>(matrix.data) + first * matrix.stride * static_cast<std::int64_t>(element);
+/// Where matrix `index` of the batch begins.
+const char* place(const CublasMatrix<const void>& matrix, std::int64_t index, std::size_t element) {
+  return static_cast<const char*>(matrix.data) + index * matrix.stride * static_cast<std::int64_t>(element);
+}
+char* place(const CublasMatrix<void>& matrix, std::int64_t index, std::size_t element) {
+  return static_cast<char*>(matrix.data) + index * matrix.stride * static_cast<std::int64_t>(element);
 }
 
 std::size_t size_of(cudaDataType type) {
@@ -138,9 +142,9 @@ void Cublas::multiply(const CublasProduct& product) {
     check(
         functions_.multiply(
             handle_, operation(product.transpose_a), operation(product.transpose_b), product.m, product.n,
-            product.k, alpha, part(product.a, first, size_of(product.type)), product.type, product.a.leading,
-            product.a.stride, part(product.b, first, size_of(product.type)), product.type, product.b.leading,
-            product.b.stride, beta, part(product.c, first, size_of(product.type_c)), product.type_c,
+            product.k, alpha, place(product.a, first, size_of(product.type)), product.type, product.a.leading,
+            product.a.stride, place(product.b, first, size_of(product.type)), product.type, product.b.leading,
+            product.b.stride, beta, place(product.c, first, size_of(product.type_c)), product.type_c,
             product.c.leading, product.c.stride, std::min(kLargestBatch, product.batch - first),
             product.compute, CUBLAS_GEMM_DEFAULT),
         "cublasGemmStridedBatchedEx");

@@ -30,8 +30,9 @@ class CublasMissing : public CublasError {
 
 /// A matrix as cuBLAS has it: column by column, `leading` elements apart. A row-major matrix is the
 /// transpose of a column-major one with the same memory.
+template <class Memory>
 struct CublasMatrix {
-  void* data = nullptr;
+  Memory* data = nullptr;
   std::int64_t leading = 0;
   std::int64_t stride = 0;  ///< elements from one of the batch to the next
 };
@@ -39,7 +40,8 @@ struct CublasMatrix {
 /// C = alpha · op(A) op(B) for each of a batch. op(A): [m, k], op(B): [k, n], C: [m, n], column-major.
 struct CublasProduct {
   std::int64_t m = 0, n = 0, k = 0;
-  CublasMatrix a, b, c;
+  CublasMatrix<const void> a, b;
+  CublasMatrix<void> c;
   bool transpose_a = false;
   bool transpose_b = false;
   double alpha = 1;
