@@ -32,6 +32,12 @@ Outcome problem_of_kernel(const KernelFacts& facts, const Problem& problem, cons
     return Error{fmt::format("{} sums in float32, so --accumulate storage means nothing for it", facts.name),
                  ""};
   }
+  if (switches.fault != Fault::none && (!switches.subtract_max || !switches.rescale)) {
+    return Error{
+        fmt::format("{} is built broken in one way at a time, not with --fault {} and {}", facts.name,
+                    name_of(switches.fault), switches.rescale ? "--no-subtract-max" : "--no-rescale"),
+        ""};
+  }
   return check_switches(switches, facts.algorithm);
 }
 

@@ -47,6 +47,11 @@ std::optional<Machine> built_in_like(const CudaDevice& device) {
 
 std::string terabytes(double per_second) { return fmt::format("{:.2f} TB/s", 1e-12 * per_second); }
 
+std::string text_of(const DriverVersions& driver) {
+  return driver.version.empty() ? fmt::format("CUDA {}", driver.cuda)
+                                : fmt::format("driver {}, CUDA {}", driver.version, driver.cuda);
+}
+
 std::string note_on_products(const MeasuredRates& rates) {
   if (rates.matrix_n == 0) {
     return fmt::format("No matrix product was measured, and fp16, bf16 and tf32 are unknown: {}.",
@@ -61,10 +66,10 @@ std::string note_on_products(const MeasuredRates& rates) {
   return note + "; fp8 wasn't measured.";
 }
 
-std::string notes(const CudaDevice& device, const std::string& cuda, const MeasuredRates& rates,
+std::string notes(const CudaDevice& device, const DriverVersions& driver, const MeasuredRates& rates,
                   const std::optional<Machine>& like) {
   return fmt::format(
-      "One {} with a driver for CUDA {}, on random data, medians of several runs after the clocks had "
+      "One {}, {}, on random data, medians of several runs after the clocks had "
       "settled. "
       "memory_bytes_per_second: a copy of {} in device memory, read and written, the faster of a kernel's "
       "({}) and "
@@ -74,7 +79,7 @@ std::string notes(const CudaDevice& device, const std::string& cuda, const Measu
       "multiply-adds. launch_seconds: an empty kernel behind other work, by events; alone on an idle device "
       "{}, "
       "one of a thousand in a row {}. {}",
-      device.name, cuda, size_text(rates.copied), terabytes(rates.copy_by_kernel),
+      device.name, text_of(driver), size_text(rates.copied), terabytes(rates.copy_by_kernel),
       terabytes(rates.copy_by_runtime), size_text(rates.l2_read), note_on_products(rates),
       seconds_text({rates.launch_alone}), seconds_text({rates.launch_in_row}),
       like ? fmt::format("l2_partitions are those of {}, since no driver tells them.", like->name)
@@ -83,7 +88,7 @@ std::string notes(const CudaDevice& device, const std::string& cuda, const Measu
 
 }  // namespace
 
-Machine machine_of(const CudaDevice& device, const std::string& cuda, const MeasuredRates& rates) {
+Machine machine_of(const CudaDevice& device, const DriverVersions& driver, const MeasuredRates& rates) {
   const std::optional<Machine> like = built_in_like(device);
   Machine machine{
       .name = name_of_measured(device.name),
@@ -112,7 +117,7 @@ Machine machine_of(const CudaDevice& device, const std::string& cuda, const Meas
       .measured = {"memory_bytes_per_second", "l2_bytes_per_second", "clock_hz",
                    "shared_memory_bytes_per_sm_per_clock", "launch_seconds", "exponentials_per_sm_per_clock",
                    "flops_per_second"},
-      .notes = notes(device, cuda, rates, like),
+      .notes = notes(device, driver, rates, like),
       .source = "flashsim calibrate; the sizes are what the CUDA runtime says"};
   if (!like) machine.uncertain = {"l2_partitions"};
   return machine;

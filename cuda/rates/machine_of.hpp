@@ -33,9 +33,14 @@ struct MeasuredRates {
   double launch_alone = 0, launch_queued = 0, launch_in_row = 0;  ///< seconds
 };
 
+struct DriverVersions {
+  std::string version;  ///< "580.159.04"; empty where it doesn't tell
+  std::string cuda;     ///< that it speaks: "13.0"
+};
+
 /// Sizes are the driver's, rates the measured ones with four digits, and what wasn't measured is absent.
-/// `cuda` is the version that the driver speaks: "13.0". l2_partitions, which no driver tells, are those of
+/// l2_partitions, which no driver tells, are those of
 /// the built-in machine with the same sizes, and 1 where there is none; `notes` says which.
-Machine machine_of(const CudaDevice& device, const std::string& cuda, const MeasuredRates& rates);
+Machine machine_of(const CudaDevice& device, const DriverVersions& driver, const MeasuredRates& rates);
 
 }  // namespace flashsim

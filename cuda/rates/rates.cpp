@@ -4,6 +4,7 @@
 
 #include "cuda/backend.hpp"
 #include "cuda/check.hpp"
+#include "cuda/driver_facts.hpp"
 #include "cuda/memory_pool.hpp"
 #include "cuda/rates/launch_rates.hpp"
 #include "cuda/rates/machine_of.hpp"
@@ -33,10 +34,10 @@ class Phases {
 
 }  // namespace
 
-Machine calibrate(int device, const DeviceProgress& progress) {
+Machine calibrate_on(int device, const DeviceProgress& progress) {
   const CudaDevices found = cuda_devices();
   if (device < 0 || static_cast<std::size_t>(device) >= found.devices.size()) {
-    throw CudaError(cudaErrorInvalidDevice, "calibrate");
+    throw CudaError(cudaErrorInvalidDevice, "calibrate_on");
   }
   const CudaDevice& gpu = found.devices[static_cast<std::size_t>(device)];
   cuda_check(cudaSetDevice(device), "cudaSetDevice");
@@ -83,7 +84,7 @@ Machine calibrate(int device, const DeviceProgress& progress) {
   rates.launch_alone = launches.alone;
   rates.launch_queued = launches.queued;
   rates.launch_in_row = launches.in_row;
-  return machine_of(gpu, found.driver, rates);
+  return machine_of(gpu, {.version = DriverFacts(device).version(), .cuda = found.driver}, rates);
 }
 
 }  // namespace flashsim

@@ -9,6 +9,6 @@ namespace flashsim {
 
 /// Measures the device of that number, in a few seconds, and tells `progress` (which may be empty) each
 /// phase. Makes the device the current one. Throws CudaError, for a number without a device too.
-Machine calibrate(int device, const DeviceProgress& progress);
+Machine calibrate_on(int device, const DeviceProgress& progress);
 
 }  // namespace flashsim

@@ -1,0 +1,40 @@
+// Which of a chip's metrics give the readings that are asked for. Names drift from chip to chip, so each
+// reading knows several ways, and those that the chip lists and takes are used. Knows nothing of CUPTI.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/problem/device.hpp"
+
+namespace flashsim {
+
+/// How one of kCounters is read on a chip.
+struct ChosenCounter {
+  std::string what;
+  std::vector<std::string> metrics;  ///< the reading is their sum; empty: the chip has no way
+};
+
+/// The name under which a chip lists a metric: "dram__bytes_read" of "dram__bytes_read.sum".
+std::string_view base_metric(std::string_view metric);
+
+/// One for each of kCounters, in that order: the first way of which the chip lists every metric, `listed`
+/// holding base names, and of which `can_be_counted` says yes to every metric, as "dram__bytes_read.sum".
+std::vector<ChosenCounter> choose_counters(const std::set<std::string, std::less<>>& listed,
+                                           const std::function<bool(const std::string&)>& can_be_counted);
+
+/// Every metric that is needed, each once.
+std::vector<std::string> metrics_of(std::span<const ChosenCounter> chosen);
+
+/// The readings, from the value of each metric. A metric without a value, or with one that is no count,
+/// leaves its reading without a value.
+std::vector<CounterReading> readings_of(
+    std::span<const ChosenCounter> chosen,
+    const std::function<std::optional<double>(const std::string&)>& value_of);
+
+}  // namespace flashsim
