@@ -1,0 +1,88 @@
+#include "cuda/rates/matrix_rates.hpp"
+
+#include "cuda/check.hpp"
+#include "cuda/library/cublas.hpp"
+#include "cuda/rates/random_fill.hpp"
+#include "cuda/rates/steady.hpp"
+
+namespace flashsim {
+namespace {
+
+constexpr std::int64_t kLargest = 8192;
+constexpr std::int64_t kSmallest = 1024;
+
+/// How they lie in memory, and in which type they are multiplied and added up.
+struct Operands {
+  NumberType storage;
+  cudaDataType_t type;
+  cublasComputeType_t compute;
+};
+
+Operands operands_of(MatrixType type) {
+  switch (type) {
+    case MatrixType::fp16: return {NumberType::fp16, CUDA_R_16F, CUBLAS_COMPUTE_32F};
+    case MatrixType::bf16: return {NumberType::bf16, CUDA_R_16BF, CUBLAS_COMPUTE_32F};
+    case MatrixType::tf32: return {NumberType::fp32, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32};
+    case MatrixType::fp32: break;
+  }
+  return {NumberType::fp32, CUDA_R_32F, CUBLAS_COMPUTE_32F};
+}
+
+/// FLOPs a second; absent where cuBLAS or the chip doesn't take the product.
+std::optional<double> rate_of(Cublas& cublas, MatrixType type, std::int64_t n, MemoryPool& pool,
+                              cudaStream_t stream) {
+  const Operands operands = operands_of(type);
+  const auto count = static_cast<std::size_t>(n * n);
+  const std::size_t bytes = count * static_cast<std::size_t>(size_of(operands.storage));
+  const PoolArray<char> a(pool, bytes, stream);
+  const PoolArray<char> b(pool, bytes, stream);
+  const PoolArray<char> c(pool, bytes, stream);
+  fill_random(a.data(), operands.storage, count, 3, stream);
+  fill_random(b.data(), operands.storage, count, 4, stream);
+  const CublasProduct product{.m = n,
+                              .n = n,
+                              .k = n,
+                              .a = {.data = a.data(), .leading = n},
+                              .b = {.data = b.data(), .leading = n},
+                              .c = {.data = c.data(), .leading = n},
+                              .type = operands.type,
+                              .type_c = operands.type,
+                              .compute = operands.compute};
+  try {
+    const double seconds = steady_seconds(stream, [&] { cublas.multiply(product); });
+    return 2.0 * static_cast<double>(n) * static_cast<double>(n) * static_cast<double>(n) / seconds;
+  } catch (const CublasError&) {
+    return std::nullopt;
+  }
+}
+
+/// Three matrices of float32 in a quarter of what is free.
+std::int64_t fitting_n() {
+  std::size_t free = 0;
+  std::size_t all = 0;
+  cuda_check(cudaMemGetInfo(&free, &all), "cudaMemGetInfo");
+  std::int64_t n = kLargest;
+  while (n > kSmallest && static_cast<std::size_t>(n * n) * 3 * sizeof(float) > free / 4) n /= 2;
+  return n;
+}
+
+}  // namespace
+
+MatrixRates measure_matrix_products(MemoryPool& pool, cudaStream_t stream) {
+  MatrixRates rates;
+  try {
+    Cublas& cublas = Cublas::of_current_device();
+    const std::size_t workspace_bytes = Cublas::workspace_bytes();
+    const PoolArray<char> workspace(pool, workspace_bytes, stream);
+    cublas.use(stream, workspace.data(), workspace_bytes);
+    rates.n = fitting_n();
+    for (const MatrixType type : kMatrixTypes) {
+      rates.flops_per_second[static_cast<std::size_t>(type)] = rate_of(cublas, type, rates.n, pool, stream);
+    }
+  } catch (const CublasError& error) {
+    rates.missing = error.what();
+  }
+  return rates;
+}
+
+}  // namespace flashsim
