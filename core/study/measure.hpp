@@ -29,13 +29,14 @@ enum class ByteFigureKind { sm_read, sm_written, hbm_read, hbm_written, papers_h
 /// An amount of bytes beside what the model has for it.
 struct ByteFigure {
   ByteFigureKind kind{};
-  std::string_view name;       ///< "sm_read_bytes": in JSON and CSV
-  Bytes model;
-  std::optional<Bytes> seen;  ///< absent: nobody counted it
-  std::string metric;         ///< the counter that saw it; empty where none did
-  bool missing = false;       ///< counters were read, and the chip has none for it
+  std::optional<Bytes> model;  ///< absent: the blocks weren't simulated
+  std::optional<Bytes> seen;   ///< absent: nobody counted it
+  bool missing = false;        ///< counters were read, and the chip has none for this
 
-  /// seen / model − 1; absent without both.
+  /// "sm_read_bytes": in JSON and CSV.
+  [[nodiscard]] std::string_view name() const;
+
+  /// seen / model − 1, infinite where the model has none and some was seen; absent without both.
   [[nodiscard]] std::optional<double> difference() const;
 };
 
@@ -57,6 +58,9 @@ struct Difference {
 
 /// From this share of the model on a difference has to be spoken of.
 inline constexpr double kWorthASentence = 0.05;
+
+/// How far off `seen` is, as a share of the model.
+constexpr double share_off(double seen, double model) { return seen / model - 1; }
 
 /// One kernel, on its problem.
 struct KernelReport {
@@ -81,6 +85,7 @@ struct KernelReport {
 struct LeftOutKernel {
   Kernel kernel{};
   std::string why;
+  bool failed = false;  ///< it takes the problem, and the device gave an error
 };
 
 struct MeasureReport {
@@ -92,7 +97,7 @@ struct MeasureReport {
   std::vector<KernelReport> kernels;
   std::vector<LeftOutKernel> left_out;
 
-  /// Nothing came out wrong, and every account was what its walk counted.
+  /// Nothing failed or came out wrong, and every account was what its walk counted.
   [[nodiscard]] bool right() const;
 };
 
