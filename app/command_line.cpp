@@ -38,6 +38,7 @@ struct CommandLine {
   SweepOptions sweep;
   TuneOptions tune;
   CacheOptions cache;
+  MeasureOptions measure;
   SoftmaxOptions softmax;
   OutputOptions output;
   std::optional<std::string> format, file;
@@ -210,6 +211,7 @@ Result<int> dispatch(const CLI::App& app, CommandLine& line) {
   if (command == "sweep") return sweep_command(line.account, line.sweep, line.output);
   if (command == "tune") return tune_command(line.account, line.tune, line.output);
   if (command == "cache") return cache_command(line.account, line.cache, line.output);
+  if (command == "measure") return measure_command(line.account, line.measure, line.output);
   if (command == "list") return list_command(line.section, line.output);
   return account_command(line.account, line.output);
 }
@@ -259,12 +261,16 @@ int run_command_line(int argc, char** argv) {
   CLI::App* softmax = app.add_subcommand("softmax", "a softmax by itself: naive, safe, online, with top-k");
   add_softmax_options(*softmax, line.softmax);
   add_output_options(*softmax, line);
+  CLI::App* measure =
+      app.add_subcommand("measure", "kernels on the GPU here: counters and time beside the model");
+  add_measure_options(*measure, line.account, line.measure, line.causal, line.no_causal);
+  add_output_options(*measure, line);
   CLI::App* list =
       app.add_subcommand("list", "algorithms, machines, models, scenarios, switches, faults, devices");
   list->add_option("section", line.section, "one of these alone");
   add_output_options(*list, line);
   std::vector<std::string> commands;
-  for (CLI::App* sub : {compare, run, replay, sweep, tune, cache, softmax, list}) {
+  for (CLI::App* sub : {compare, run, replay, sweep, tune, cache, softmax, measure, list}) {
     sub->allow_extras();
     commands.push_back(sub->get_name());
   }

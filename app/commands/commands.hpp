@@ -5,6 +5,7 @@
 #include <string>
 
 #include "app/cache_options.hpp"
+#include "app/measure_options.hpp"
 #include "app/options.hpp"
 #include "app/output.hpp"
 #include "app/softmax_options.hpp"
@@ -46,6 +47,8 @@ Result<int> sweep_command(const AccountOptions& account, const SweepOptions& opt
 Result<int> tune_command(const AccountOptions& account, const TuneOptions& options,
                          const OutputOptions& output);
 Result<int> softmax_command(const SoftmaxOptions& options, const OutputOptions& output);
+Result<int> measure_command(const AccountOptions& account, const MeasureOptions& options,
+                            const OutputOptions& output);
 Result<int> list_command(const std::string& section, const OutputOptions& output);
 
 }  // namespace flashsim
