@@ -98,7 +98,7 @@ DeviceBackend cuda_backend(int device) {
               },
           .calibrate =
               [=](const DeviceProgress& progress) {
-                return answered(device, [&] { return calibrate(device, progress); });
+                return answered(device, [&] { return calibrate_on(device, progress); });
               }};
 }
 

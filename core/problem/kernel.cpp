@@ -79,11 +79,26 @@ Method method_of(Kernel kernel, const Problem& problem) {
   return method;
 }
 
-Habits habits_of(Kernel kernel, const Problem&) {
-  if (kernel == Kernel::flash_fp32) {
-    return {.launch_order = LaunchOrder::longest_first, .overlap = Overlap::serial};
+Habits habits_of(Kernel kernel, const Problem& problem) {
+  Habits habits{.overlap = Overlap::serial};
+  switch (kernel) {
+    case Kernel::standard:
+      habits.lanes = {.rows = 4, .keys = 4, .columns = (problem.head_dim + 15) / 16};
+      break;
+    case Kernel::standard_cublas: break;
+    case Kernel::flash_fp32:
+      habits.launch_order = LaunchOrder::longest_first;
+      habits.blocks_per_sm = 1;  // registers or shared memory leave no room for two
+      // Rows are padded to 32, 64, 128 or 256 columns, of which eight lanes have a part each.
+      habits.lanes = {.rows = 4,
+                      .keys = method_of(kernel, problem).tiling.key_rows / 8,
+                      .columns = problem.head_dim <= 32    ? 4
+                                 : problem.head_dim <= 64  ? 8
+                                 : problem.head_dim <= 128 ? 16
+                                                           : 32};
+      break;
   }
-  return {.overlap = Overlap::serial};
+  return habits;
 }
 
 }  // namespace flashsim
