@@ -9,12 +9,16 @@
 
 namespace flashsim {
 
+/// Blocks that share an SM: as many as leave each thread the registers that its sums and loads need.
+template <class T, int kGroups>
+inline constexpr int kOutputBlocks = kGroups == 1                     ? 4
+                                     : kGroups == 2 && sizeof(T) == 2 ? 3
+                                                                      : 2;
+
 /// P: [B, H, N, Nkv], V: [B, Hkv, Nkv, d], O: [B, H, N, d] with d ≤ 64 · kGroups. Grid: [B, H, Tr] in one
 /// dimension. Where `wanted` is given, nothing is done unless it is set.
 template <class T, int kGroups, bool kCounts>
-__global__ void __launch_bounds__(kProductThreads, kGroups == 1   ? 4
-                                                   : kGroups == 2 ? 3
-                                                                  : 2)
+__global__ void __launch_bounds__(kProductThreads, kOutputBlocks<T, kGroups>)
     output_product(const T* __restrict__ p, const T* __restrict__ v, T* __restrict__ o, const Problem problem,
                    bool p_vectors, bool v_vectors, bool fours, const int* wanted, OwnTraffic* traffic) {
   if (wanted != nullptr && *wanted == 0) return;
