@@ -24,7 +24,7 @@ struct LaunchPlan {
 /// Lets the kernel `function` have that much dynamic shared memory: above 48 KiB it must be asked for. Throws
 /// CudaError.
 inline void opt_in_to_shared(const void* function, std::size_t bytes) {
-  constexpr std::size_t kWithoutAsking = 48 * 1024;
+  constexpr std::size_t kWithoutAsking = std::size_t{48} * 1024;
   if (bytes <= kWithoutAsking) return;
   cuda_check(
       cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),

@@ -6,9 +6,14 @@
 namespace flashsim {
 namespace {
 
-/// A row of that many bytes is divided among so many threads that several blocks share an SM, or that one
-/// which has it for itself keeps enough loads under way.
-int threads_for(std::size_t row_bytes) { return row_bytes <= 48 * 1024 ? 256 : kMostSoftmaxThreads; }
+/// Threads for a row of so many loads. As few as keep several loads each under way, so that many blocks, each
+/// in another phase, share an SM; a row that has an SM for itself takes all that there are.
+int threads_for(std::int64_t loads, std::size_t row_bytes) {
+  if (row_bytes > std::size_t{48} * 1024) return kMostSoftmaxThreads;
+  int threads = kWarpThreads;
+  while (threads < 256 && threads * kLoadsAtOnce < loads) threads *= 2;
+  return threads;
+}
 
 /// Bytes of a row that a block can keep: its shared memory, less what the reductions take.
 std::size_t largest_kept_row() {
@@ -41,12 +46,13 @@ SoftmaxPlan<T> plan_of(const DeviceTask& task, const T* scores, bool counts) {
   const Problem& problem = task.problem;
   const std::size_t row_bytes = static_cast<std::size_t>(problem.kv_seq) * sizeof(T);
   const bool kept = row_bytes <= largest_kept_row();
+  const bool vectors = in_vectors<T>(scores, problem.kv_seq);
   SoftmaxPlan<T> plan{.name = "softmax",
                       .blocks = problem.batch * problem.heads * problem.seq,
-                      .threads = threads_for(row_bytes),
+                      .threads = threads_for(problem.kv_seq / (vectors ? kVectorWidth<T> : 1), row_bytes),
                       .dynamic_shared = kept ? row_bytes : 0};
   const Switches& switches = task.switches;
-  if (in_vectors<T>(scores, problem.kv_seq)) {
+  if (vectors) {
     plan.kernel = kept ? kernel_for<T, kVectorWidth<T>, true>(switches, counts)
                        : kernel_for<T, kVectorWidth<T>, false>(switches, counts);
   } else {

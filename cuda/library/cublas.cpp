@@ -121,7 +121,7 @@ std::size_t Cublas::workspace_bytes() {
   cuda_check(cudaGetDevice(&device), "cudaGetDevice");
   cuda_check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
              "cudaDeviceGetAttribute");
-  constexpr std::size_t kMiB = 1024 * 1024;
+  constexpr std::size_t kMiB = std::size_t{1} << 20;
   return major >= 9 ? 32 * kMiB : 4 * kMiB;
 }
 

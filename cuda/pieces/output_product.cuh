@@ -9,12 +9,18 @@
 
 namespace flashsim {
 
+/// Blocks that share an SM: as many as leave each thread the registers for its sums and for what it loads,
+/// and for its counts.
+template <class T, int kGroups, bool kCounts>
+constexpr int blocks_per_sm() {
+  const int blocks = kGroups == 1 ? 4 : kGroups == 2 && sizeof(T) == 2 ? 3 : 2;
+  return kCounts ? blocks - 1 : blocks;
+}
+
 /// P: [B, H, N, Nkv], V: [B, Hkv, Nkv, d], O: [B, H, N, d] with d ≤ 64 · kGroups. Grid: [B, H, Tr] in one
 /// dimension. Where `wanted` is given, nothing is done unless it is set.
 template <class T, int kGroups, bool kCounts>
-__global__ void __launch_bounds__(kProductThreads, kGroups == 1   ? 4
-                                                   : kGroups == 2 ? 3
-                                                                  : 2)
+__global__ void __launch_bounds__(kProductThreads, blocks_per_sm<T, kGroups, kCounts>())
     output_product(const T* __restrict__ p, const T* __restrict__ v, T* __restrict__ o, const Problem problem,
                    bool p_vectors, bool v_vectors, bool fours, const int* wanted, OwnTraffic* traffic) {
   if (wanted != nullptr && *wanted == 0) return;

@@ -19,6 +19,9 @@ inline constexpr float kFiniteMask = -1e4f;
 
 inline constexpr int kMostSoftmaxThreads = 1024;
 
+/// Loads that a thread has under way together while it brings a row.
+inline constexpr int kLoadsAtOnce = 4;
+
 /// exp(x). For float storage right to two units in the last place; for the narrow types relative to 2⁻²⁴ ·
 /// |x|, by which a weight that is then rounded to 2⁻¹¹ or 2⁻⁸ changes nothing.
 template <class T>
@@ -53,13 +56,12 @@ __global__ void __launch_bounds__(kMostSoftmaxThreads)
   const auto step = static_cast<Index>(blockDim.x) * kWidth;
   ByteCount<kCounts> bytes;
 
-  const auto load = [&](Index key) {
-    Vector s = in_memory[key / kWidth];
-    bytes.read(sizeof(Vector));
+  /// What stands at `key`, masked. The load itself comes first, so that several can be under way.
+  const auto masked = [&](Vector s, Index key) {
     if (key + kWidth > visible) {
-      const T masked = static_cast<T>(kMasksFinitely ? kFiniteMask : -INFINITY);
+      const T masked_score = static_cast<T>(kMasksFinitely ? kFiniteMask : -INFINITY);
 #pragma unroll
-      for (int i = 0; i < kWidth; ++i) s.at[i] = key + i < visible ? s.at[i] : masked;
+      for (int i = 0; i < kWidth; ++i) s.at[i] = key + i < visible ? s.at[i] : masked_score;
     }
     return s;
   };
@@ -80,18 +82,31 @@ __global__ void __launch_bounds__(kMostSoftmaxThreads)
   float l = 0;
   if constexpr (kRowIsKept) {
     // A thread comes back to the keys that it brought itself: no barrier but those of the reductions.
-#pragma unroll 4
-    for (Index key = first; key < keys; key += step) {
-      const Vector s = load(key);
-      kept[key / kWidth] = s;
-      m = maximum(s, m);
+    for (Index begin = first; begin < keys; begin += kLoadsAtOnce * step) {
+      Vector loaded[kLoadsAtOnce];
+#pragma unroll
+      for (int n = 0; n < kLoadsAtOnce; ++n) {
+        const Index key = begin + n * step;
+        if (key >= keys) break;
+        loaded[n] = in_memory[key / kWidth];
+        bytes.read(sizeof(Vector));
+      }
+#pragma unroll
+      for (int n = 0; n < kLoadsAtOnce; ++n) {
+        const Index key = begin + n * step;
+        if (key >= keys) break;
+        const Vector s = masked(loaded[n], key);
+        kept[key / kWidth] = s;
+        m = maximum(s, m);
+      }
     }
     m = block_maximum(m);
     const float subtracted = reference(m);
     for (Index key = first; key < weighed; key += step) l = sum(kept[key / kWidth], subtracted, l);
   } else {
     for (Index key = first; key < keys; key += step) {
-      const Vector s = load(key);
+      const Vector s = masked(in_memory[key / kWidth], key);
+      bytes.read(sizeof(Vector));
       const float before = m;
       m = maximum(s, m);
       if (l != 0.0f && reference(m) != reference(before)) l *= expf(reference(before) - reference(m));
@@ -123,7 +138,8 @@ __global__ void __launch_bounds__(kMostSoftmaxThreads)
       if constexpr (kRowIsKept) {
         p = kept[key / kWidth];
       } else {
-        p = load(key);
+        p = masked(in_memory[key / kWidth], key);
+        bytes.read(sizeof(Vector));
       }
 #pragma unroll
       for (int i = 0; i < kWidth; ++i) p.at[i] = static_cast<T>(weight(static_cast<float>(p.at[i])));

@@ -86,7 +86,7 @@ __device__ bool load_straight(float (&slice)[kSliceTerms][kColumns], const T* fr
   if (vectors) {
     constexpr int kWidth = kVectorWidth<T>;
     constexpr int kVectors = kColumns / kWidth;
-#pragma unroll 2
+#pragma unroll 4
     for (int i = static_cast<int>(threadIdx.x); i < kSliceTerms * kVectors; i += kProductThreads) {
       const int term = i / kVectors;
       const int column = i % kVectors * kWidth;
