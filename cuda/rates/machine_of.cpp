@@ -63,7 +63,11 @@ std::string note_on_products(const MeasuredRates& rates) {
     note +=
         fmt::format(" (its float32 product, which no key holds: {:.1f} TFLOP/s)", 1e-12 * *rates.matrix_fp32);
   }
-  return note + "; fp8 wasn't measured.";
+  note += "; fp8 wasn't measured.";
+  if (rates.matrix_clock_hz) {
+    note += fmt::format(" The SMs held {:.2f} GHz during the fp16 products.", 1e-9 * *rates.matrix_clock_hz);
+  }
+  return note;
 }
 
 std::string notes(const CudaDevice& device, const DriverVersions& driver, const MeasuredRates& rates,

@@ -28,7 +28,8 @@ struct MeasuredRates {
 
   std::int64_t matrix_n = 0;                                                 ///< the products were of N × N
   std::optional<double> matrix_fp16, matrix_bf16, matrix_tf32, matrix_fp32;  ///< FLOPs a second
-  std::string no_matrix_products;                                            ///< why there are none
+  std::optional<double> matrix_clock_hz;  ///< that the SMs held during the fp16 products
+  std::string no_matrix_products;         ///< why there are none
 
   double launch_alone = 0, launch_queued = 0, launch_in_row = 0;  ///< seconds
 };

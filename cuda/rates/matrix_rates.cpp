@@ -2,6 +2,7 @@
 
 #include "cuda/check.hpp"
 #include "cuda/library/cublas.hpp"
+#include "cuda/rates/clock_sample.hpp"
 #include "cuda/rates/random_fill.hpp"
 #include "cuda/rates/steady.hpp"
 
@@ -28,9 +29,14 @@ Operands operands_of(MatrixType type) {
   return {NumberType::fp32, CUDA_R_32F, CUBLAS_COMPUTE_32F};
 }
 
-/// FLOPs a second; absent where cuBLAS or the chip doesn't take the product.
-std::optional<double> rate_of(Cublas& cublas, MatrixType type, std::int64_t n, MemoryPool& pool,
-                              cudaStream_t stream) {
+struct Rate {
+  double flops_per_second = 0;
+  double clock_hz = 0;
+};
+
+/// Absent where cuBLAS or the chip doesn't take the product.
+std::optional<Rate> rate_of(Cublas& cublas, MatrixType type, std::int64_t n, MemoryPool& pool,
+                            cudaStream_t stream) {
   const Operands operands = operands_of(type);
   const auto count = static_cast<std::size_t>(n * n);
   const std::size_t bytes = count * static_cast<std::size_t>(size_of(operands.storage));
@@ -49,8 +55,11 @@ std::optional<double> rate_of(Cublas& cublas, MatrixType type, std::int64_t n, M
                               .type_c = operands.type,
                               .compute = operands.compute};
   try {
-    const double seconds = steady_seconds(stream, [&] { cublas.multiply(product); });
-    return 2.0 * static_cast<double>(n) * static_cast<double>(n) * static_cast<double>(n) / seconds;
+    const auto multiply = [&] { cublas.multiply(product); };
+    const double seconds = steady_seconds(stream, multiply);
+    const double clock = clock_during(pool, stream, multiply);
+    const auto size = static_cast<double>(n);
+    return Rate{.flops_per_second = 2 * size * size * size / seconds, .clock_hz = clock};
   } catch (const CublasError&) {
     return std::nullopt;
   }
@@ -77,7 +86,10 @@ MatrixRates measure_matrix_products(MemoryPool& pool, cudaStream_t stream) {
     cublas.use(stream, workspace.data(), workspace_bytes);
     rates.n = fitting_n();
     for (const MatrixType type : kMatrixTypes) {
-      rates.flops_per_second[static_cast<std::size_t>(type)] = rate_of(cublas, type, rates.n, pool, stream);
+      const auto rate = rate_of(cublas, type, rates.n, pool, stream);
+      if (!rate) continue;
+      rates.flops_per_second[static_cast<std::size_t>(type)] = rate->flops_per_second;
+      if (type == MatrixType::fp16) rates.clock_hz = rate->clock_hz;
     }
   } catch (const CublasError& error) {
     rates.missing = error.what();

@@ -22,7 +22,8 @@ inline constexpr std::array kMatrixTypes{MatrixType::fp16, MatrixType::bf16, Mat
 struct MatrixRates {
   std::int64_t n = 0;  ///< of N × N
   std::array<std::optional<double>, kMatrixTypes.size()> flops_per_second;
-  std::string missing;  ///< why there are none, in one sentence; empty where there are
+  std::optional<double> clock_hz;  ///< that the SMs held during the fp16 products
+  std::string missing;             ///< why there are none, in one sentence; empty where there are
 
   [[nodiscard]] std::optional<double> of(MatrixType type) const {
     return flops_per_second[static_cast<std::size_t>(type)];

@@ -77,6 +77,7 @@ Machine calibrate_on(int device, const DeviceProgress& progress) {
   rates.matrix_bf16 = products.of(MatrixType::bf16);
   rates.matrix_tf32 = products.of(MatrixType::tf32);
   rates.matrix_fp32 = products.of(MatrixType::fp32);
+  rates.matrix_clock_hz = products.clock_hz;
   rates.no_matrix_products = products.missing;
 
   phases.next("launches");

@@ -97,24 +97,28 @@ struct SharedReads {
   static constexpr double kEach = sizeof(float4);
   static __device__ float rounds(int times) {
     constexpr int kWarp = 32;
-    __shared__ float4 memory[kThreads + kRows * kWarp];
-    for (int i = static_cast<int>(threadIdx.x); i < kThreads + kRows * kWarp; i += kThreads) {
+    constexpr int kSize = kThreads + (kRows + 1) * kWarp;
+    __shared__ float4 memory[kSize];
+    for (int i = static_cast<int>(threadIdx.x); i < kSize; i += kThreads) {
       const float value = own_number() + static_cast<float>(i);
       memory[i] = make_float4(value, 0.3F * value, 0.7F * value, -value);
     }
     __syncthreads();
-    const auto start = static_cast<unsigned>(__cvta_generic_to_shared(memory + threadIdx.x));
+    const auto own = static_cast<unsigned>(__cvta_generic_to_shared(memory + threadIdx.x));
+    constexpr unsigned kRowBytes = kWarp * sizeof(float4);
     float sum = 0;
+    unsigned shift = 0;
     for (int time = 0; time < times; ++time) {
 #pragma unroll
       for (int row = 0; row < kRows; ++row) {
         float4 v;
-        // Volatile: the same addresses are to be read again.
-        asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+        asm volatile("ld.volatile.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
                      : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
-                     : "r"(start + static_cast<unsigned>(row * kWarp * sizeof(float4))));
+                     : "r"(own + shift + static_cast<unsigned>(row) * kRowBytes));
         sum += v.x + v.y + v.z + v.w;
       }
+      // What was just read tells where to read next, or else the loads would be made once and kept.
+      shift = sum > 0 ? kRowBytes : 0;
     }
     return sum;
   }

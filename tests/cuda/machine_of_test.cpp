@@ -41,6 +41,7 @@ MeasuredRates some_rates() {
           .matrix_bf16 = 7.572149e14,
           .matrix_tf32 = 3.980149e14,
           .matrix_fp32 = 5.083149e13,
+          .matrix_clock_hz = 1.7491e9,
           .launch_alone = 7.68e-6,
           .launch_queued = 2.3456e-6,
           .launch_in_row = 4.66e-6};
@@ -113,6 +114,7 @@ TEST_CASE("the notes tell the driver, and how each rate was measured") {
   CHECK(contains(notes, "a kernel's (3.95 TB/s) and cudaMemcpyAsync's (4.20 TB/s)"));
   CHECK(contains(notes, "N 8192"));
   CHECK(contains(notes, "50.8 TFLOP/s"));
+  CHECK(contains(notes, "1.75 GHz during the fp16 products"));
   CHECK(contains(notes, "in a row 4.66 µs"));
   CHECK(contains(machine_of(device, {.cuda = "13.0"}, some_rates()).notes, "One NVIDIA H200, CUDA 13.0, on"));
 }
