@@ -1,8 +1,8 @@
 // Each sentence about a difference has figures that bear it out, and without them it isn't said.
 #include <cmath>
 #include <cstdint>
-#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/catch.hpp"
@@ -122,6 +122,15 @@ TEST_CASE("writes that are missing wait in the L2 where they fit it, and not whe
   // The L2 of an H200 holds 60 MiB.
   m.reading("sm_written_bytes").value = std::int64_t{70} << 20;
   CHECK_FALSE(has(m.said("hbm_written_bytes"), "hadn't reached"));
+}
+
+TEST_CASE("writes over the model are what it left in the L2 where that is as much") {
+  Modelled m(Kernel::flash_fp32);
+  REQUIRE(m.reading("hbm_written_bytes").value == 0);
+  m.reading("hbm_written_bytes").value = 100'000;
+  CHECK(has(m.said("hbm_written_bytes"), "97.7 KiB more had reached HBM when the kernels ended"));
+  m.reading("hbm_written_bytes").value = 200'000;
+  CHECK(m.said("hbm_written_bytes") == kUnexplained + "\n");
 }
 
 TEST_CASE("what HBM reads more is put to the SMs where they ask for as much more") {
