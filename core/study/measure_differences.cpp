@@ -106,6 +106,18 @@ void say_waiting(const Off& off, Difference& difference) {
   difference.explained = true;
 }
 
+/// The other way round: the model leaves in the L2 what was written back before the end.
+void say_written_back(const Off& off, Difference& difference) {
+  if (!off.is(ByteFigureKind::hbm_written) || off.excess() <= 0) return;
+  const Bytes waiting = off.kernel.account.simulation->after_l2.waiting;
+  if (Bytes(off.excess()) > waiting) return;
+  difference.sentences.push_back(
+      fmt::format("{} more had reached HBM when the kernels ended; the model leaves {} of what was stored in "
+                  "the L2 of {}",
+                  size_of_excess(off.excess()), size_text(waiting), size_text(off.machine.l2)));
+  difference.explained = true;
+}
+
 /// HBM sees what the SMs ask for: more or less of it there is more or less of it here.
 void say_follows(const Off& off, Difference& difference) {
   if (off.on_sms() || !(off.is(ByteFigureKind::hbm_read) || off.is(ByteFigureKind::hbm_written))) return;
@@ -233,8 +245,8 @@ std::optional<Difference> bytes_off(const KernelReport& kernel, const MeasureHow
   if (!share || std::fabs(*share) <= kWorthASentence) return std::nullopt;
   const Off off{kernel, how, machine, figure};
   Difference difference{.figure = std::string(figure.name()), .share = *share};
-  for (const auto rule :
-       {say_spills, say_lse, say_library_tiles, say_warm, say_waiting, say_follows, say_workspace}) {
+  for (const auto rule : {say_spills, say_lse, say_library_tiles, say_warm, say_waiting, say_written_back,
+                          say_follows, say_workspace}) {
     rule(off, difference);
   }
   if (difference.sentences.empty()) difference.sentences.emplace_back(kUnexplained);

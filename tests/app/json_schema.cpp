@@ -6,13 +6,14 @@
 #include <valijson/validation_results.hpp>
 #include <valijson/validator.hpp>
 
-#include "tests/app/process.hpp"
+#include "core/base/file.hpp"
 
 namespace flashsim::test {
 
 std::string schema_violations(const nlohmann::json& document, const std::string& name) {
-  const auto text =
-      nlohmann::json::parse(read_whole(FLASHSIM_SOURCE_DIR "/docs/schema/" + name + ".schema.json"));
+  const auto file = read_file(FLASHSIM_SOURCE_DIR "/docs/schema/" + name + ".schema.json");
+  if (!file) return file.error().message;
+  const auto text = nlohmann::json::parse(*file);
   valijson::Schema schema;
   valijson::SchemaParser(valijson::SchemaParser::kDraft7)
       .populateSchema(valijson::adapters::NlohmannJsonAdapter(text), schema);
