@@ -73,7 +73,7 @@ Method method_of(Kernel kernel, const Problem& problem) {
     case Kernel::standard_cublas: method.tiling = kProductTiles; break;  // cuBLAS chooses its own
     case Kernel::flash_fp32:
       // A warp keeps 16 rows of O in registers; what is left of a block's shared memory sets the keys.
-      method.tiling = {.query_rows = 128, .key_rows = problem.head_dim <= 128 ? 64 : 32};
+      method.tiling = problem.head_dim <= 128 ? Tiling{128, 64} : Tiling{64, 32};
       break;
   }
   return method;
