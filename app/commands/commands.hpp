@@ -29,7 +29,8 @@ struct ReplayOptions {
 
 struct RunOptions {
   std::string scenario;
-  std::optional<std::string> q, k, v, d_o, seed, magnitude, scale, compute, accumulate, fault, threads, save;
+  std::optional<std::string> q, k, v, d_o, seed, magnitude, scale, compute, accumulate, fault, threads, save,
+      device, kernel;
   bool backward = false;
   bool no_rescale = false;
   bool no_subtract_max = false;

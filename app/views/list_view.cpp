@@ -7,13 +7,13 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "core/problem/switches.hpp"
 #include "core/base/nearest.hpp"
 #include "core/base/quantity_text.hpp"
 #include "core/problem/algorithm.hpp"
 #include "core/problem/library.hpp"
 #include "core/problem/machine.hpp"
 #include "core/problem/model.hpp"
+#include "core/problem/switches.hpp"
 #include "core/study/scenario.hpp"
 #include "cuda/backend.hpp"
 
