@@ -215,6 +215,7 @@ Result<int> dispatch(const CLI::App& app, CommandLine& line) {
   if (command == "tune") return tune_command(line.account, line.tune, line.output);
   if (command == "cache") return cache_command(line.account, line.cache, line.output);
   if (command == "measure") return measure_command(line.account, line.measure, line.output);
+  if (command == "calibrate") return calibrate_command(line.output);
   if (command == "list") return list_command(line.section, line.output);
   return account_command(line.account, line.output);
 }
@@ -269,12 +270,15 @@ int run_command_line(int argc, char** argv) {
       app.add_subcommand("measure", "kernels on the GPU here: counters and time beside the model");
   add_measure_options(*measure, line.account, line.measure, line.causal, line.no_causal);
   add_output_options(*measure, line);
-  CLI::App* list =
-      app.add_subcommand("list", "algorithms, machines, models, scenarios, switches, faults, devices");
+  CLI::App* calibrate =
+      app.add_subcommand("calibrate", "the GPU's own rates, measured; --out FILE writes its machine file");
+  add_output_options(*calibrate, line);
+  CLI::App* list = app.add_subcommand(
+      "list", "algorithms, machines, models, scenarios, switches, faults, kernels, devices");
   list->add_option("section", line.section, "one of these alone");
   add_output_options(*list, line);
   std::vector<std::string> commands;
-  for (CLI::App* sub : {compare, run, replay, sweep, tune, cache, softmax, measure, list}) {
+  for (CLI::App* sub : {compare, run, replay, sweep, tune, cache, softmax, measure, calibrate, list}) {
     sub->allow_extras();
     commands.push_back(sub->get_name());
   }

@@ -50,6 +50,7 @@ Result<int> tune_command(const AccountOptions& account, const TuneOptions& optio
 Result<int> softmax_command(const SoftmaxOptions& options, const OutputOptions& output);
 Result<int> measure_command(const AccountOptions& account, const MeasureOptions& options,
                             const OutputOptions& output);
+Result<int> calibrate_command(const OutputOptions& output);
 Result<int> list_command(const std::string& section, const OutputOptions& output);
 
 }  // namespace flashsim
