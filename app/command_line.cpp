@@ -141,6 +141,9 @@ void add_run_options(CLI::App& app, CommandLine& line) {
            "draw numbers smaller than this (default 1); of a scenario: multiply every score by it")
       ->group("Tensors");
   add_text(app, "--save", o.save, "write o.npy, lse.npy and the gradients into this folder")->group("Output");
+  add_text(app, "--device", o.device, "cpu, or cuda: a kernel on the GPU here (default cpu)")->group("Where");
+  add_text(app, "--kernel", o.kernel, "of --device cuda: a name (default: the algorithm's first)")
+      ->group("Where");
   add_text(app, "--compute", o.compute, "f32 or f64 (default f32, or as the tensors are)")->group("How");
   add_text(app, "--threads", o.threads, "1 to 1024 (default: the processor's)")->group("How");
   add_switch(app, "--no-rescale", o.no_rescale, "r = 1")->group("Break it");
@@ -212,6 +215,7 @@ Result<int> dispatch(const CLI::App& app, CommandLine& line) {
   if (command == "tune") return tune_command(line.account, line.tune, line.output);
   if (command == "cache") return cache_command(line.account, line.cache, line.output);
   if (command == "measure") return measure_command(line.account, line.measure, line.output);
+  if (command == "calibrate") return calibrate_command(line.output);
   if (command == "list") return list_command(line.section, line.output);
   return account_command(line.account, line.output);
 }
@@ -245,7 +249,8 @@ int run_command_line(int argc, char** argv) {
   add_account_options(*compare, line, false);
   CLI::App* replay = app.add_subcommand("replay", "a scenario step by step");
   add_replay_options(*replay, line);
-  CLI::App* run = app.add_subcommand("run", "execute on the CPU, and hold the result against the truth");
+  CLI::App* run =
+      app.add_subcommand("run", "execute on the CPU or the GPU, and hold the result against the truth");
   add_run_options(*run, line);
   CLI::App* sweep = app.add_subcommand("sweep", "the account over ranges of any parameter, and its plot");
   add_sweep_options(*sweep, line.account, line.sweep, line.no_causal);
@@ -265,12 +270,15 @@ int run_command_line(int argc, char** argv) {
       app.add_subcommand("measure", "kernels on the GPU here: counters and time beside the model");
   add_measure_options(*measure, line.account, line.measure, line.causal, line.no_causal);
   add_output_options(*measure, line);
-  CLI::App* list =
-      app.add_subcommand("list", "algorithms, machines, models, scenarios, switches, faults, devices");
+  CLI::App* calibrate =
+      app.add_subcommand("calibrate", "the GPU's own rates, measured; --out FILE writes its machine file");
+  add_output_options(*calibrate, line);
+  CLI::App* list = app.add_subcommand(
+      "list", "algorithms, machines, models, scenarios, switches, faults, kernels, devices");
   list->add_option("section", line.section, "one of these alone");
   add_output_options(*list, line);
   std::vector<std::string> commands;
-  for (CLI::App* sub : {compare, run, replay, sweep, tune, cache, softmax, measure, list}) {
+  for (CLI::App* sub : {compare, run, replay, sweep, tune, cache, softmax, measure, calibrate, list}) {
     sub->allow_extras();
     commands.push_back(sub->get_name());
   }

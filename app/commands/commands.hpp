@@ -29,7 +29,8 @@ struct ReplayOptions {
 
 struct RunOptions {
   std::string scenario;
-  std::optional<std::string> q, k, v, d_o, seed, magnitude, scale, compute, accumulate, fault, threads, save;
+  std::optional<std::string> q, k, v, d_o, seed, magnitude, scale, compute, accumulate, fault, threads, save,
+      device, kernel;
   bool backward = false;
   bool no_rescale = false;
   bool no_subtract_max = false;
@@ -49,6 +50,7 @@ Result<int> tune_command(const AccountOptions& account, const TuneOptions& optio
 Result<int> softmax_command(const SoftmaxOptions& options, const OutputOptions& output);
 Result<int> measure_command(const AccountOptions& account, const MeasureOptions& options,
                             const OutputOptions& output);
+Result<int> calibrate_command(const OutputOptions& output);
 Result<int> list_command(const std::string& section, const OutputOptions& output);
 
 }  // namespace flashsim

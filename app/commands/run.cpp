@@ -1,4 +1,4 @@
-// flashsim run: attention executed on the CPU, counted, and held against the truth.
+// flashsim run: attention executed, on the CPU counted as well, and held against the truth.
 #include <limits>
 #include <optional>
 
@@ -12,6 +12,7 @@
 #include "core/base/file.hpp"
 #include "core/study/report_json.hpp"
 #include "core/study/run.hpp"
+#include "cuda/backend.hpp"
 
 namespace flashsim {
 namespace {
@@ -35,6 +36,8 @@ Result<RunRequest> given_run_request(const AccountOptions& account, const RunOpt
   parser.parse(options.compute, request.compute, compute_type_named);
   parser.whole("--seed", options.seed, 0, std::numeric_limits<std::int64_t>::max(), seed);
   parser.finite("--magnitude", options.magnitude, request.magnitude);
+  parser.parse(options.device, request.device, run_device_named);
+  parser.parse(options.kernel, request.kernel, [](const std::string& name) { return kernel_named(name); });
   parser.parse(options.fault, request.fault, [](const std::string& name) { return fault_named(name); });
   parser.parse(options.accumulate, request.accumulate_in_storage, accumulation_named);
   parser.whole("--threads", options.threads, 1, kMostThreads, threads);
@@ -83,7 +86,7 @@ class PhaseLines {
       line_.emplace(name_of(phase), static_cast<double>(whole.value()) / kGiga, "GFLOP/s");
       if (phase == RunPhase::truth && whole > kLongTruth) line_->announce();
     }
-    if (phase != RunPhase::truth) line_->show(done);
+    if (phase != RunPhase::truth && phase != RunPhase::device) line_->show(done);
   }
   void finish() { line_.reset(); }
 
@@ -92,6 +95,7 @@ class PhaseLines {
     switch (phase) {
       case RunPhase::inputs: return "inputs";
       case RunPhase::forward: return "forward";
+      case RunPhase::device: return "on the device";
       case RunPhase::backward: return "backward";
       case RunPhase::truth: return "comparing with the truth";
     }
@@ -114,8 +118,11 @@ Result<int> run_command(const AccountOptions& account, const RunOptions& options
     if (auto error = check_save(*plan, *options.save)) return *error;
   }
   PhaseLines lines;
-  auto report =
-      make_run(*plan, [&](RunPhase phase, Flops whole, double done) { lines.show(phase, whole, done); });
+  std::optional<DeviceBackend> device;
+  if (plan->kernel) device = cuda_backend();
+  auto report = make_run(
+      *plan, [&](RunPhase phase, Flops whole, double done) { lines.show(phase, whole, done); },
+      device ? &*device : nullptr);
   lines.finish();
   if (!report) return report.error();
   if (options.save) {
@@ -127,7 +134,9 @@ Result<int> run_command(const AccountOptions& account, const RunOptions& options
                                    .json = [&] { return run_json(*report); },
                                    .csv = [&] { return run_csv(*report); }});
   if (error) return *error;
-  return report->verdict == Verdict::wrong || !report->predicted_equals_counted() ? kWrongResult : kDone;
+  return report->verdict == Verdict::wrong || !report->predicted_equals_counted().value_or(true)
+             ? kWrongResult
+             : kDone;
 }
 
 }  // namespace flashsim

@@ -2,18 +2,20 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "core/problem/switches.hpp"
 #include "core/base/nearest.hpp"
 #include "core/base/quantity_text.hpp"
 #include "core/problem/algorithm.hpp"
+#include "core/problem/kernel.hpp"
 #include "core/problem/library.hpp"
 #include "core/problem/machine.hpp"
 #include "core/problem/model.hpp"
+#include "core/problem/switches.hpp"
 #include "core/study/scenario.hpp"
 #include "cuda/backend.hpp"
 
@@ -23,10 +25,16 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr const char* kSchema = "flashsim.list/1";
-const std::vector<std::string> kSections{"algorithms", "machines", "models", "scenarios",
-                                         "switches",   "faults",   "devices"};
+const std::vector<std::string> kSections{"algorithms", "machines", "models",  "scenarios",
+                                         "switches",   "faults",   "kernels", "devices"};
 
 std::string rate_text(std::optional<double> rate) { return rate ? three_digits(*rate / 1e12) : "–"; }
+
+std::vector<std::string> names_of(std::span<const NumberType> types) {
+  std::vector<std::string> names;
+  for (const NumberType type : types) names.emplace_back(name_of(type));
+  return names;
+}
 
 /// The sections as JSON; every other form is made from it.
 ordered_json section_json(const std::string& section) {
@@ -90,6 +98,15 @@ ordered_json section_json(const std::string& section) {
                       {"why", fault.why},
                       {"tiled_only", fault.scope != FaultScope::every},
                       {"online_only", fault.scope == FaultScope::online}});
+    }
+  } else if (section == "kernels") {
+    for (const KernelFacts& k : kKernels) {
+      list.push_back({{"name", k.name},
+                      {"summary", k.summary},
+                      {"algorithm", facts_of(k.algorithm).name},
+                      {"dtypes", names_of(k.storage)},
+                      {"largest_head_dim", k.largest_head_dim},
+                      {"counts_itself", k.counts_itself}});
     }
   } else if (section == "devices") {
     for (const CudaDevice& d : cuda_devices().devices) {
@@ -174,6 +191,18 @@ Block faults_block() {
   return table;
 }
 
+Block kernels_block() {
+  TableBlock table{.heading = "Kernels (measure, run --device cuda: --kernel)",
+                   .columns = {"", "algorithm", "types", "head dim"},
+                   .left = {1, 2, 3}};
+  for (const KernelFacts& k : kKernels) {
+    table.rows.push_back(
+        {std::string(k.name), std::string(k.summary), std::string(facts_of(k.algorithm).name),
+         fmt::format("{}", fmt::join(names_of(k.storage), ", ")), fmt::format("to {}", k.largest_head_dim)});
+  }
+  return table;
+}
+
 Block devices_block() {
   const CudaDevices found = cuda_devices();
   if (found.devices.empty()) return LinesBlock{{fmt::format("No CUDA device: {}.", found.missing)}};
@@ -194,6 +223,7 @@ Block section_block(const std::string& section) {
   if (section == "scenarios") return scenarios_block();
   if (section == "switches") return switches_block();
   if (section == "faults") return faults_block();
+  if (section == "kernels") return kernels_block();
   return devices_block();
 }
 

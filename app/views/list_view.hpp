@@ -1,4 +1,4 @@
-// What there is: algorithms, machines, models, scenarios, switches, faults, devices.
+// What there is: algorithms, machines, models, scenarios, switches, faults, kernels, devices.
 #pragma once
 
 #include <string>

@@ -116,10 +116,13 @@ FactsBlock how_facts(const MeasureReport& r, const KernelReport& kernel) {
   const DeviceMeasurement& m = *kernel.measurement;
   const TimeFigure& time = *kernel.time;
   FactsBlock block{.heading = "How"};
-  block.facts.push_back({"repeats", grouped(static_cast<std::int64_t>(m.seconds.size())),
-                         fmt::format("from {} to {}, {} cache, {} set{} of inputs in turn",
-                                     seconds_text(time.least), seconds_text(time.most), name_of(r.how.cache),
-                                     m.input_sets, m.input_sets == 1 ? "" : "s")});
+  block.facts.push_back(
+      {"repeats", grouped(static_cast<std::int64_t>(m.seconds.size())),
+       fmt::format("from {} to {}, on {} set{} of inputs", seconds_text(time.least), seconds_text(time.most),
+                   m.input_sets, m.input_sets == 1 ? "" : "s in turn")});
+  block.facts.push_back(
+      {"cache", std::string(name_of(r.how.cache)),
+       r.how.cache == CacheState::cold ? "flushed before each run" : "as the run before left it"});
   if (!time.model) block.facts.push_back({"no time in the model", "", time.no_model});
   if (const auto clock = kernel.sm_clock_hz()) {
     block.facts.push_back(

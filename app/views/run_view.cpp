@@ -55,11 +55,13 @@ std::string switches_text(const RunPlan& plan) {
 
 Title title(const RunReport& r) {
   const RunPlan& plan = r.plan;
-  return {
-      fmt::format("{} forward{}", facts_of(plan.algorithm).title, plan.backward ? " and backward" : ""),
-      fmt::format("{} · {} · {} · tiles {}{} · {} thread{}, {}{}", shape_text(plan.problem), type_text(plan),
-                  mask_text(plan.problem), tiling_text(plan.tiling), method_text(plan.method()), plan.threads,
-                  plan.threads == 1 ? "" : "s", vector_target(), switches_text(plan))};
+  const std::string where =
+      r.device ? fmt::format("{} on {}", facts_of(*plan.kernel).name, r.device->name)
+               : fmt::format("{} thread{}, {}", plan.threads, plan.threads == 1 ? "" : "s", vector_target());
+  return {fmt::format("{} forward{}", facts_of(plan.algorithm).title, plan.backward ? " and backward" : ""),
+          fmt::format("{} · {} · {} · tiles {}{} · {}{}", shape_text(plan.problem), type_text(plan),
+                      mask_text(plan.problem), tiling_text(plan.tiling), method_text(plan.method()), where,
+                      switches_text(plan))};
 }
 
 std::string drawn_text(const RandomTensors& random) {
@@ -199,6 +201,13 @@ FactsBlock fault_facts(const RunReport& r) {
                                        f.column ? fmt::format("O[{}]", *f.column) : "L", value_text(f.got),
                                        truth_text(r), value_text(f.expected), error_text(f.tolerance))});
   }
+  if (r.first_fault && r.device) {
+    block.facts.push_back({"found", "",
+                           r.first_fault->key_tile
+                               ? "by the CPU, which executed the row's tile once more with the same switches"
+                               : "in the device's result: executed once more by the CPU, the row is right "
+                                 "after every key tile, or its algorithm has no running state"});
+  }
   if (!r.why.empty()) block.facts.push_back({"why", "", r.why});
   return block;
 }
@@ -229,19 +238,26 @@ FactsBlock speed_facts(const RunReport& r) {
         {name, seconds_text(pass.seconds),
          fmt::format("{}: {}, {}", rate_text(pass.rate()), flops_text(pass.flops), pass.flops_formula)});
   };
-  add("forward", r.forward);
+  add(r.device ? "on the device" : "forward", r.forward);
   if (r.backward) add("backward", *r.backward);
   return block;
 }
 
 void add_traffic(const RunReport& r, Document& document) {
-  const auto steps = [](const PassReport& pass) { return grouped(pass.counted.steps.value()) + " steps"; };
+  const auto steps = [](const PassReport& pass) { return grouped(pass.tally().steps.value()) + " steps"; };
   const Problem& p = r.plan.problem;
+  if (!r.forward.counted) {
+    document.emplace_back(traffic_table("HBM traffic, predicted", r.forward.predicted, p));
+    document.emplace_back(
+        VerdictLine{Tone::neutral,
+                    "predicted, not counted: a device tells no steps; flashsim measure reads its counters"});
+    return;
+  }
   document.emplace_back(
-      traffic_table(r.backward ? "HBM traffic forward" : "HBM traffic", r.forward.counted, p));
+      traffic_table(r.backward ? "HBM traffic forward" : "HBM traffic", *r.forward.counted, p));
   document.emplace_back(check_line(r.discrepancies, steps(r.forward)));
   if (!r.backward) return;
-  document.emplace_back(traffic_table("HBM traffic backward", r.backward->counted, p));
+  document.emplace_back(traffic_table("HBM traffic backward", *r.backward->counted, p));
   document.emplace_back(check_line(r.backward_discrepancies, steps(*r.backward)));
 }
 
@@ -333,14 +349,16 @@ CsvTable run_csv(const RunReport& report) {
     add("execution", name, "seconds", exact_text(pass.seconds.value));
     add("execution", name, "gflops", exact_text(pass.rate().value / kGiga));
     add("execution", name, "flops", whole(pass.flops.value()));
-    add("execution", name, "steps", whole(pass.counted.steps.value()));
-    add_traffic_rows(table, traffic, pass.counted, r.plan.problem);
+    add("execution", name, "steps", whole(pass.tally().steps.value()));
+    add_traffic_rows(table, traffic, pass.tally(), r.plan.problem);
   };
   add_pass("forward", "hbm", r.forward);
   if (r.backward) add_pass("backward", "hbm_backward", *r.backward);
   add("execution", "", "threads", whole(r.plan.threads));
   add("execution", "", "vector_target", vector_target());
-  add("check", "predicted_equals_counted", "", r.predicted_equals_counted() ? "true" : "false");
+  add("execution", "", "device", r.device ? r.device->name : "");
+  const auto equal = r.predicted_equals_counted();
+  add("check", "predicted_equals_counted", "", equal ? (*equal ? "true" : "false") : "");
   for (const std::string& path : r.saved) add("saved", path, "", "");
   return table;
 }

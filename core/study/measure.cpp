@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/problem/device_machine.hpp"
+#include "core/study/device_execution.hpp"
 #include "core/study/measure_figures.hpp"
 #include "core/study/run_inputs.hpp"
 #include "core/study/run_memory.hpp"
@@ -113,20 +114,6 @@ Result<AccountReport> account_of(const RunPlan& plan, Kernel kernel, const std::
   return account;
 }
 
-/// What the device gave, as tensors. Errors: it isn't of the shape that the problem has.
-Result<Outputs<float>> outputs_of(const Problem& p, DeviceOutputs given) {
-  Outputs<float> outputs{Tensor4<float>(p.batch, p.heads, p.seq, p.head_dim),
-                         Tensor4<float>(p.batch, p.heads, p.seq, 1)};
-  if (given.o.size() != outputs.o.data().size() || given.lse.size() != outputs.lse.data().size()) {
-    return Error{fmt::format("the device gave {} numbers of O and {} of L, not {} and {}", given.o.size(),
-                             given.lse.size(), outputs.o.data().size(), outputs.lse.data().size()),
-                 ""};
-  }
-  outputs.o.data() = std::move(given.o);
-  outputs.lse.data() = std::move(given.lse);
-  return outputs;
-}
-
 /// Executes, verifies and, where the result is right, measures. `device_failed` is set where it was the
 /// device that gave the error.
 Outcome measure_kernel(const DeviceBackend& device, const MeasureHow& how, const DeviceProgress& progress,
@@ -136,20 +123,17 @@ Outcome measure_kernel(const DeviceBackend& device, const MeasureHow& how, const
   if (!inputs) return inputs.error();
   const Inputs<float>& qkv = inputs->qkv;
   const DeviceTask task{.kernel = kernel.kernel, .problem = plan.problem, .switches = {}};
-  const DeviceInputs given{.q = qkv.q.data(), .k = qkv.k.data(), .v = qkv.v.data()};
   progress(fmt::format("{} on the device", facts_of(kernel.kernel).name), 0);
-  auto executed = device.execute(task, given);
+  const auto executed = execute_on(device, task, qkv);
   device_failed = !executed.ok();
   if (device_failed) return executed.error();
-  const auto outputs = outputs_of(plan.problem, std::move(executed).value());
-  device_failed = !outputs.ok();
-  if (device_failed) return outputs.error();
   progress("comparing with the truth", 0);
   kernel.verification =
-      verify<float>(plan.problem, plan.method(), plan.switches, qkv, *outputs, {}, plan.threads);
+      verify<float>(plan.problem, plan.method(), plan.switches, qkv, executed->outputs, {}, plan.threads);
   kernel.verdict = kernel.verification.verdict();
   if (kernel.verdict == Verdict::wrong) return std::nullopt;
-  auto measurement = device.measure(task, given, how, progress);
+  auto measurement =
+      device.measure(task, {.q = qkv.q.data(), .k = qkv.k.data(), .v = qkv.v.data()}, how, progress);
   device_failed = !measurement.ok();
   if (device_failed) return measurement.error();
   if (measurement->seconds.empty()) {

@@ -1,9 +1,11 @@
 #include "core/study/run.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 #include <filesystem>
 #include <new>
+#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -15,6 +17,7 @@
 #include "core/base/npy.hpp"
 #include "core/base/quantity_text.hpp"
 #include "core/study/account.hpp"
+#include "core/study/device_execution.hpp"
 #include "core/study/nothing_broke.hpp"
 #include "core/study/run_inputs.hpp"
 #include "core/study/run_memory.hpp"
@@ -81,6 +84,27 @@ PassReport backward_pass(const RunPlan& plan) {
           .flops_formula = "8·d for each visible pair: dV, dP, dQ and dK; P is made again, uncounted"};
 }
 
+/// Executes the forward pass by the plan's kernel.
+Outcome execute_kernel(const RunPlan& plan, const DeviceBackend& device, const Inputs<float>& qkv,
+                       RunReport& report, Outputs<float>& outputs) {
+  const DeviceTask task{.kernel = *plan.kernel, .problem = plan.problem, .switches = plan.switches};
+  auto executed = execute_on(device, task, qkv);
+  if (!executed) return executed.error();
+  report.forward.seconds = executed->seconds;
+  outputs = std::move(executed->outputs);
+  return std::nullopt;
+}
+
+/// Executes the forward pass on the CPU, and counts it.
+template <class T>
+void follow_walk(const RunPlan& plan, const RunProgress& progress, const Inputs<T>& qkv, RunReport& report,
+                 Outputs<T>& outputs) {
+  execute(plan, RunPhase::forward, progress, report.forward, [&](const Execution& execution) {
+    outputs = attend<T>(plan.problem, plan.method(), plan.switches, qkv, execution);
+  });
+  report.discrepancies = discrepancies(report.forward.predicted, *report.forward.counted);
+}
+
 /// The verdict on all that was checked, and why.
 void judge(RunReport& report) {
   const Verification& forward = report.verification;
@@ -101,7 +125,8 @@ void judge(RunReport& report) {
 }
 
 template <class T>
-Outcome run_in(const RunPlan& plan, const RunProgress& progress, RunReport& report) {
+Outcome run_in(const RunPlan& plan, const RunProgress& progress, const DeviceBackend* device,
+               RunReport& report) {
   const auto told = [&](RunPhase phase, Flops whole, double done) {
     if (progress) progress(phase, whole, done);
   };
@@ -110,18 +135,22 @@ Outcome run_in(const RunPlan& plan, const RunProgress& progress, RunReport& repo
   const Inputs<T>& qkv = inputs->qkv;
   const Tensor4<T>& d_o = inputs->d_o;
   RunResults<T> results;
-  execute(plan, RunPhase::forward, progress, report.forward, [&](const Execution& execution) {
-    results.outputs = attend<T>(plan.problem, plan.method(), plan.switches, qkv, execution);
-  });
-  report.discrepancies = discrepancies(expected_of(plan), report.forward.counted);
+  report.forward.predicted = expected_of(plan);
+  if constexpr (std::is_same_v<T, float>) {
+    if (plan.kernel) {
+      told(RunPhase::device, report.forward.flops, 0);
+      if (auto error = execute_kernel(plan, *device, qkv, report, results.outputs)) return error;
+    }
+  }
+  if (!plan.kernel) follow_walk<T>(plan, progress, qkv, report, results.outputs);
   if (plan.backward) {
     report.backward = backward_pass(plan);
     execute(plan, RunPhase::backward, progress, *report.backward, [&](const Execution& execution) {
       results.gradients = attend_backward<T>(plan.algorithm, plan.problem, plan.tiling, plan.switches, qkv,
                                              results.outputs, d_o, execution);
     });
-    report.backward_discrepancies =
-        discrepancies(expected_of(plan, Pass::backward), report.backward->counted);
+    report.backward->predicted = expected_of(plan, Pass::backward);
+    report.backward_discrepancies = discrepancies(report.backward->predicted, *report.backward->counted);
   }
   told(RunPhase::truth, report.forward.flops, 0);
   report.verification =
@@ -167,16 +196,23 @@ Result<std::vector<std::string>> save(const RunResults<T>& results, const std::s
 
 }  // namespace
 
-Result<RunReport> make_run(const RunPlan& plan, const RunProgress& progress) {
+Result<RunReport> make_run(const RunPlan& plan, const RunProgress& progress, const DeviceBackend* device) {
   RunReport report{.plan = plan, .forward = forward_pass(plan)};
   // Backward there are at most two and a half times as many.
   const Count flops = problem_flops(plan.problem, plan.method()).exact.value() * 3;
   if (expected_of(plan).overflowed() || flops.overflowed()) {
     return leaves_64_bits(plan.algorithm, plan.problem);
   }
+  if (plan.kernel) {
+    assert(device != nullptr);
+    auto facts = device->facts();
+    if (!facts) return facts.error();
+    report.device = std::move(facts).value();
+  }
   try {
     const bool wide = plan.compute == NumberType::fp64;
-    if (auto error = wide ? run_in<double>(plan, progress, report) : run_in<float>(plan, progress, report)) {
+    if (auto error = wide ? run_in<double>(plan, progress, device, report)
+                          : run_in<float>(plan, progress, device, report)) {
       return *error;
     }
   } catch (const std::bad_alloc&) {

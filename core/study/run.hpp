@@ -1,4 +1,5 @@
-// A run: attention executed on the CPU, its steps counted, its result held against float64 truth.
+// A run: attention executed on the CPU, its steps counted, or on a device; its result held against float64
+// truth.
 #pragma once
 
 #include <functional>
@@ -15,14 +16,16 @@
 #include "core/attention/verification.hpp"
 #include "core/base/result.hpp"
 #include "core/base/units.hpp"
+#include "core/problem/device.hpp"
 #include "core/study/run_plan.hpp"
 
 namespace flashsim {
 
-enum class RunPhase { inputs, forward, backward, truth };
+enum class RunPhase { inputs, forward, device, backward, truth };
 
 /// Told now and then how far a phase is, from 0 to 1, and how many FLOPs the whole of it has; by one thread
-/// at a time. The truth is told once, when it begins.
+/// at a time. A device and the truth are told once, when they
+/// begin.
 using RunProgress = std::function<void(RunPhase phase, Flops whole, double done)>;
 
 /// One pass as it was executed.
@@ -30,8 +33,11 @@ struct PassReport {
   Seconds seconds;  ///< of the execution alone
   Flops flops;      ///< for the visible pairs alone
   std::string flops_formula;
-  Tally counted;  ///< over all heads, and without a peak
+  Tally predicted;               ///< over all heads, and without a peak
+  std::optional<Tally> counted;  ///< the same, as it was walked; absent where a device ran
 
+  /// What is known best of what it moved.
+  [[nodiscard]] const Tally& tally() const { return counted ? *counted : predicted; }
   [[nodiscard]] FlopsPerSecond rate() const { return flops / seconds; }
 };
 
@@ -44,6 +50,7 @@ struct RunResults {
 
 struct RunReport {
   RunPlan plan;
+  std::optional<DeviceFacts> device;  ///< absent: the CPU
   PassReport forward;
   std::optional<PassReport> backward;
   std::vector<Discrepancy> discrepancies;           ///< of the forward pass, predicted against counted
@@ -57,13 +64,17 @@ struct RunReport {
   std::variant<RunResults<float>, RunResults<double>> results;
   std::vector<std::string> saved;  ///< paths of the files that were written
 
-  [[nodiscard]] bool predicted_equals_counted() const {
+  /// true, false, or absent where nothing was counted.
+  [[nodiscard]] std::optional<bool> predicted_equals_counted() const {
+    if (!forward.counted) return std::nullopt;
     return discrepancies.empty() && backward_discrepancies.empty();
   }
 };
 
-/// Carries `plan` out. Errors: tensors that can't be read, too little memory, counts beyond 64 bits.
-Result<RunReport> make_run(const RunPlan& plan, const RunProgress& progress = {});
+/// Carries `plan` out, on `device` where it has a kernel. Errors: tensors that can't be read, too little
+/// memory, counts beyond 64 bits, what the device says.
+Result<RunReport> make_run(const RunPlan& plan, const RunProgress& progress = {},
+                           const DeviceBackend* device = nullptr);
 
 /// The steps of a tolerance's derivation, and the bounds that they lead to, which are called by their
 /// tensors.

@@ -99,7 +99,16 @@ ordered_json first_fault_json(const RunReport& r) {
 ordered_json pass_json(const PassReport& pass, const Problem& problem) {
   return {{"seconds", pass.seconds.value},       {"gflops", number_json(pass.rate().value / 1e9)},
           {"flops", pass.flops.value()},         {"flops_formula", pass.flops_formula},
-          {"steps", pass.counted.steps.value()}, {"hbm", hbm_json(pass.counted, problem)}};
+          {"steps", pass.tally().steps.value()}, {"hbm", hbm_json(pass.tally(), problem)}};
+}
+
+/// null for the CPU.
+ordered_json device_json(const RunReport& r) {
+  if (!r.device) return nullptr;
+  return {{"name", r.device->name},
+          {"compute_capability", r.device->compute_capability},
+          {"driver", r.device->driver},
+          {"cuda", r.device->runtime}};
 }
 
 template <class T>
@@ -131,7 +140,9 @@ ordered_json run_json(const RunReport& r) {
   result["splits"] = r.plan.splits ? ordered_json(r.plan.splits->splits) : ordered_json(nullptr);
   result["threads"] = r.plan.threads;
   result["vector_target"] = vector_target();
-  result["predicted_equals_counted"] = r.predicted_equals_counted();
+  result["device"] = device_json(r);
+  const auto equal = r.predicted_equals_counted();
+  result["predicted_equals_counted"] = equal ? ordered_json(*equal) : ordered_json(nullptr);
   std::vector<Discrepancy> all = r.discrepancies;
   for (Discrepancy d : r.backward_discrepancies) {
     d.figure = "backward." + d.figure;

@@ -9,6 +9,7 @@
 
 #include "core/attention/attend.hpp"
 #include "core/problem/machine.hpp"
+#include "core/study/kernel_choice.hpp"
 #include "core/study/method_choice.hpp"
 #include "core/study/run_memory.hpp"
 
@@ -63,8 +64,50 @@ Result<TensorSource> source_of(const RunRequest& request) {
   return source;
 }
 
+/// The algorithm and, on a device, its kernel. Errors there: what no kernel does.
+Outcome choose_executor(const RunRequest& request, RunPlan& plan) {
+  if (request.device.value_or(RunDevice::cpu) == RunDevice::cpu) {
+    plan.algorithm = request.account.algorithm.value_or(Algorithm::flash2);
+    if (!request.kernel) return std::nullopt;
+    return Error{fmt::format("--kernel is {}, and the run is on the CPU", facts_of(*request.kernel).name),
+                 "--device cuda"};
+  }
+  const auto kernel = choose_kernel(request.kernel, request.account.algorithm);
+  if (!kernel) return kernel.error();
+  plan.kernel = *kernel;
+  plan.algorithm = facts_of(*kernel).algorithm;
+  constexpr const char* kOnCpu = "--device cpu does it";
+  if (request.backward) return Error{"--backward is asked for, and the kernels go forward alone", kOnCpu};
+  if (request.compute == NumberType::fp64)
+    return Error{"--compute is f64, and kernels compute in f32", kOnCpu};
+  if (request.accumulate_in_storage.value_or(false)) {
+    return Error{"--accumulate is storage, and kernels sum in f32", kOnCpu};
+  }
+  if (request.account.shared_memory) {
+    return Error{"--sram chooses tiles, and a kernel works on its own", "leave --sram out"};
+  }
+  return std::nullopt;
+}
+
+/// What the kernel doesn't take, and its tiles.
+Outcome take_kernels_tiles(const RunRequest& request, RunPlan& plan) {
+  if (!plan.kernel) return std::nullopt;
+  if (auto error = check_kernel(*plan.kernel, plan.problem, plan.switches)) return error;
+  if (auto error = check_kernel_tiles(*plan.kernel, plan.problem, request.account.tiles)) return error;
+  plan.tiling = method_of(*plan.kernel, plan.problem).tiling;
+  return std::nullopt;
+}
+
 /// The compute type, and in the problem the storage type.
 Outcome choose_types(const RunRequest& request, const std::optional<NumberType>& told, RunPlan& plan) {
+  if (plan.kernel) {
+    plan.compute = NumberType::fp32;
+    plan.problem.storage = request.account.dtype.value_or(plan.compute);
+    if (!plan.tensors.scores_given()) return check_kernel(*plan.kernel, plan.problem, {});
+    return Error{fmt::format("a kernel needs Q and K, and scenario {} gives scores in their place",
+                             plan.tensors.scenario->source),
+                 "--device cpu does it"};
+  }
   const std::optional<NumberType> storage = request.account.dtype;
   if (storage == NumberType::fp8) {
     return Error{"--dtype is fp8, and nothing computes in it", "fp16, bf16, fp32 or fp64"};
@@ -170,7 +213,7 @@ void lay_over_scenario(RunPlan& plan) {
 
 Result<RunPlan> plan_run(const RunRequest& request) {
   RunPlan plan;
-  plan.algorithm = request.account.algorithm.value_or(Algorithm::flash2);
+  if (auto error = choose_executor(request, plan)) return *error;
   plan.backward = request.backward;
   auto source = source_of(request);
   if (!source) return source.error();
@@ -190,6 +233,7 @@ Result<RunPlan> plan_run(const RunRequest& request) {
   if (auto error = choose_switches(request, plan)) return *error;
   if (auto error = check_method(request.account, plan.algorithm, plan.problem)) return *error;
   if (auto error = choose_tiles(request, plan)) return *error;
+  if (auto error = take_kernels_tiles(request, plan)) return *error;
   if (auto error = check_backward(plan)) return *error;
   if (auto error = choose_passes(request, plan)) return *error;
   const auto processors = static_cast<std::int64_t>(std::thread::hardware_concurrency());

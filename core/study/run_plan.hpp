@@ -8,12 +8,13 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "core/problem/switches.hpp"
 #include "core/base/result.hpp"
 #include "core/base/units.hpp"
+#include "core/problem/kernel.hpp"
 #include "core/problem/method.hpp"
 #include "core/problem/problem.hpp"
 #include "core/problem/splits.hpp"
+#include "core/problem/switches.hpp"
 #include "core/problem/tiling.hpp"
 #include "core/study/request.hpp"
 #include "core/study/scenario.hpp"
@@ -25,6 +26,17 @@ inline constexpr std::int64_t kMostThreads = 1024;
 /// Of drawn tensors, where nothing else is asked for.
 inline constexpr RandomTensors kDefaultRandom{.seed = 0, .magnitude = 1};
 
+/// Where a run is executed.
+enum class RunDevice {
+  cpu,   ///< as the walk says, step by step, and counted
+  cuda,  ///< by a kernel of the ladder
+};
+
+constexpr std::string_view name_of(RunDevice device) { return device == RunDevice::cpu ? "cpu" : "cuda"; }
+
+/// Errors: an unknown name.
+Result<RunDevice> run_device_named(const std::string& name);
+
 /// What a user asks of a run; what is absent is chosen.
 struct RunRequest {
   AccountRequest account;  ///< the problem, the tiles, and the machine that tiles are chosen for
@@ -34,6 +46,8 @@ struct RunRequest {
   std::optional<std::string> q, k, v, d_o;  ///< or from .npy files,
   std::optional<std::uint64_t> seed;        ///< or drawn,
   std::optional<double> magnitude;          ///< so large; of a scenario as Scenario::set_magnitude has it
+  std::optional<RunDevice> device;          ///< the CPU where absent
+  std::optional<Kernel> kernel;             ///< of a device; the algorithm's first where absent
   bool backward = false;
   bool no_subtract_max = false;
   bool no_rescale = false;
@@ -53,6 +67,7 @@ struct RunPlan {
   std::optional<SplitChoice> splits;            ///< of split-kv
   std::shared_ptr<const BlockPattern> pattern;  ///< of block-sparse
   TensorSource tensors;
+  std::optional<Kernel> kernel;  ///< that a device executes; absent: the CPU follows the walk
   bool backward = false;
   Switches switches;
   int threads = 1;

@@ -61,6 +61,12 @@ ordered_json or_null(const std::optional<T>& value) {
 
 }  // namespace
 
+Result<RunDevice> run_device_named(const std::string& name) {
+  if (name == name_of(RunDevice::cpu)) return RunDevice::cpu;
+  if (name == name_of(RunDevice::cuda)) return RunDevice::cuda;
+  return unknown_name("device", name, {"cpu", "cuda"});
+}
+
 RunRequest laid_over(RunRequest over, RunRequest under) {
   const bool other_tensors = over.scenario || over.q || over.k || over.v;
   if ((over.account.head_dim || other_tensors) && is_default_scale(under)) under.scale.reset();
@@ -71,6 +77,10 @@ RunRequest laid_over(RunRequest over, RunRequest under) {
     under.magnitude.reset();
     forget_sizes(under.account);
   }
+  // The kernel is that of a device and of an algorithm, and its tiles are its own.
+  if (over.device == RunDevice::cpu || over.account.algorithm) under.kernel.reset();
+  if (over.kernel && over.kernel != under.kernel) under.account.algorithm.reset();
+  if (over.device || over.kernel) under.account.tiles = {};
   // The storage type followed the compute type, or that the storage type.
   if (under.compute == under.account.dtype) {
     if (over.compute && !over.account.dtype) {
@@ -87,6 +97,8 @@ RunRequest laid_over(RunRequest over, RunRequest under) {
   fill(over.k, under.k);
   fill(over.v, under.v);
   fill(over.d_o, under.d_o);
+  fill(over.device, under.device);
+  fill(over.kernel, under.kernel);
   over.backward = over.backward || under.backward;
   if (draws(over)) {
     fill(over.seed, under.seed);
@@ -128,6 +140,8 @@ Result<RunRequest> read_run_request(std::string_view text, const std::string& so
     request.seed = static_cast<std::uint64_t>(*seed);
   }
   request.magnitude = reader.number("magnitude");
+  request.device = reader.named<RunDevice>("device", run_device_named);
+  request.kernel = reader.named<Kernel>("kernel", kernel_named);
   request.backward = reader.flag("backward").value_or(false);
   request.no_subtract_max = !reader.flag("subtract_max").value_or(true);
   request.no_rescale = !reader.flag("rescale").value_or(true);
@@ -147,7 +161,11 @@ Result<RunRequest> read_run_request(std::string_view text, const std::string& so
 
 ordered_json run_input_json(const RunPlan& plan) {
   const TensorSource& tensors = plan.tensors;
-  ordered_json input{{"algorithm", facts_of(plan.algorithm).name}, {"backward", plan.backward}};
+  ordered_json input{
+      {"device", name_of(plan.kernel ? RunDevice::cuda : RunDevice::cpu)},
+      {"kernel", plan.kernel ? ordered_json(facts_of(*plan.kernel).name) : ordered_json(nullptr)},
+      {"algorithm", facts_of(plan.algorithm).name},
+      {"backward", plan.backward}};
   input.update(problem_json(plan.problem));
   // Given scores are taken as they are.
   input["scale"] = tensors.scores_given() ? ordered_json(nullptr) : ordered_json(plan.problem.score_scale());

@@ -55,7 +55,7 @@ TEST_CASE("every command's JSON follows its schema") {
     CHECK(schema_violations(json_of(std::string("replay ") + arguments), "flashsim.replay-1").empty());
   }
   for (const char* section :
-       {"", "algorithms", "machines", "models", "scenarios", "switches", "faults", "devices"}) {
+       {"", "algorithms", "machines", "models", "scenarios", "switches", "faults", "kernels", "devices"}) {
     INFO(section);
     CHECK(schema_violations(json_of(std::string("list ") + section), "flashsim.list-1").empty());
   }

@@ -1,12 +1,8 @@
 // The GPUs that are here, held against the machine files. Skipped, and says so, where there is none.
-#include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <cstdio>
-#include <optional>
-#include <string>
 
-#include "core/problem/machine.hpp"
+#include "core/problem/device_machine.hpp"
 #include "cuda/backend.hpp"
 #include "tests/catch.hpp"
 
@@ -14,24 +10,6 @@ namespace {
 
 using flashsim::CudaDevice;
 using flashsim::CudaDevices;
-using flashsim::Machine;
-
-/// "h200" is told from "NVIDIA H200", and of two parts of one name the one of nearest memory.
-std::optional<Machine> machine_of(const CudaDevice& device) {
-  std::string name = device.name;
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-  std::replace(name.begin(), name.end(), ' ', '-');
-  std::optional<Machine> nearest;
-  const auto distance = [&](const Machine& m) {
-    return std::fabs(static_cast<double>(m.memory.value() - device.memory.value()));
-  };
-  for (const Machine& machine : flashsim::built_in_machines()) {
-    const std::string family = machine.name == "a100-40" ? "a100" : machine.name;
-    if (name.find(family) == std::string::npos) continue;
-    if (!nearest || distance(machine) < distance(*nearest)) nearest = machine;
-  }
-  return nearest;
-}
 
 }  // namespace
 
@@ -48,7 +26,8 @@ TEST_CASE("the machine file of a GPU says what its driver says", "[.][gpu]") {
     return;
   }
   for (const CudaDevice& device : found.devices) {
-    const auto machine = machine_of(device);
+    const auto machine =
+        flashsim::machine_of_device(device.name, device.memory, flashsim::WantedRates::datasheet);
     INFO(device.name);
     if (!machine) {
       WARN("no machine file for " << device.name);

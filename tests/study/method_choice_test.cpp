@@ -161,7 +161,7 @@ TEST_CASE("a run resolves its parts against the GPU, counts as predicted, and is
     const auto report = make_run(*plan);
     REQUIRE(message_of(report) == test::kNoError);
     CHECK(report->verdict == Verdict::right);
-    CHECK(report->predicted_equals_counted());
+    CHECK(report->predicted_equals_counted() == true);
     CHECK(run_json(*report)["input"]["splits"] ==
           (splits ? nlohmann::ordered_json(*splits->count) : nlohmann::ordered_json("auto")));
   }
@@ -176,7 +176,7 @@ TEST_CASE("a run under a pattern counts as predicted and is right, and its FLOPs
   const auto report = make_run(*plan);
   REQUIRE(message_of(report) == test::kNoError);
   CHECK(report->verdict == Verdict::right);
-  CHECK(report->predicted_equals_counted());
+  CHECK(report->predicted_equals_counted() == true);
   CHECK(report->forward.flops < Flops(problem_flops(plan->problem).exact.value()));
 }
 

@@ -103,8 +103,8 @@ TEST_CASE("the number of threads changes neither a bit nor a count") {
       request.threads = threads;
       const RunReport many = ran(request);
       CHECK(numbers_of(many) == numbers_of(one));
-      CHECK(discrepancies(one.forward.counted, many.forward.counted).empty());
-      if (request.backward) CHECK(discrepancies(one.backward->counted, many.backward->counted).empty());
+      CHECK(discrepancies(*one.forward.counted, *many.forward.counted).empty());
+      if (request.backward) CHECK(discrepancies(*one.backward->counted, *many.backward->counted).empty());
     }
   }
 }
@@ -131,7 +131,7 @@ TEST_CASE("what a run counts is what the closed form predicts, for any shape, al
                                                 .pattern = test::pattern_for(facts.algorithm)},
                                     .threads = 1 + n % 4});
       REQUIRE(report.discrepancies.empty());
-      REQUIRE(report.forward.counted.hbm_total().total() > Bytes());
+      REQUIRE(report.forward.counted->hbm_total().total() > Bytes());
       REQUIRE(report.verdict == Verdict::right);
     }
   }
@@ -154,7 +154,7 @@ TEST_CASE("the backward pass is verified in every type, and counted as its walk 
       Tally alone = ledger.times(walks);
       alone.steps = alone.steps * walks;
       alone.peak_allocated = Bytes();
-      CHECK(discrepancies(alone, report.backward->counted).empty());
+      CHECK(discrepancies(alone, *report.backward->counted).empty());
       CHECK(report.backward_discrepancies.empty());
     }
   }
