@@ -6,12 +6,13 @@
 namespace flashsim {
 namespace {
 
-/// Threads for a row of so many loads. As few as keep several loads each under way, so that many blocks, each
-/// in another phase, share an SM; a row that has an SM for itself takes all that there are.
+/// Threads for a row of so many loads: few, with eight loads each, so that many blocks, each in another
+/// phase, share an SM. A row that has an SM for itself takes all that there are.
 int threads_for(std::int64_t loads, std::size_t row_bytes) {
   if (row_bytes > std::size_t{48} * 1024) return kMostSoftmaxThreads;
-  int threads = kWarpThreads;
-  while (threads < 256 && threads * kLoadsAtOnce < loads) threads *= 2;
+  constexpr int kLoadsAThread = 8;
+  int threads = 2 * kWarpThreads;
+  while (threads < 256 && threads * kLoadsAThread < loads) threads *= 2;
   return threads;
 }
 

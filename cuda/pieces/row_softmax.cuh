@@ -17,10 +17,14 @@ namespace flashsim {
 /// The score of a masked key under Fault::finite_mask.
 inline constexpr float kFiniteMask = -1e4f;
 
-inline constexpr int kMostSoftmaxThreads = 1024;
+inline constexpr int kMostSoftmaxThreads = 512;
+
+/// So many blocks of that size fit an SM by their registers, and more of smaller ones: a block that waits for
+/// its row leaves the SM to others.
+inline constexpr int kLeastSoftmaxBlocks = 3;
 
 /// Loads that a thread has under way together while it brings a row.
-inline constexpr int kLoadsAtOnce = 4;
+inline constexpr int kLoadsAtOnce = 2;
 
 /// exp(x). For float storage right to two units in the last place; for the narrow types relative to 2⁻²⁴ ·
 /// |x|, by which a weight that is then rounded to 2⁻¹¹ or 2⁻⁸ changes nothing.
@@ -39,7 +43,7 @@ __device__ float exponential(float x) {
 /// Scores of the row in place: [Nkv]. `kWidth` elements are moved at a time, and Nkv is a multiple of it.
 /// Grid: a block a row of [B, H, N]. Dynamic shared memory: the row, where it is kept.
 template <class T, int kWidth, bool kRowIsKept, bool kSubtractMax, bool kMasksFinitely, bool kCounts>
-__global__ void __launch_bounds__(kMostSoftmaxThreads)
+__global__ void __launch_bounds__(kMostSoftmaxThreads, kLeastSoftmaxBlocks)
     row_softmax(T* __restrict__ scores, float* __restrict__ lse, const Problem problem, OwnTraffic* traffic) {
   using Index = std::conditional_t<kRowIsKept, int, std::int64_t>;
   using Vector = Neighbours<T, kWidth>;

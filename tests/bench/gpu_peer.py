@@ -53,7 +53,7 @@ class Ours:
 
     def __init__(self, args):
         self.program = args.flashsim
-        self.options = ["--repeats", str(args.repeats), "--cache", "cold", "--counters", "none"]
+        self.options = ["--repeats", str(args.repeats), "--cold", "--counters", "none"]
         self.options += ["--gpu", args.gpu] if args.gpu else []
         self.device = None
 

@@ -45,7 +45,8 @@ void check_against_truth(Kernel kernel, const Problem& problem, const Inputs<flo
   const Verification verification =
       verify<float>(problem, method_of(kernel, problem), {}, inputs, first, every_row, 2);
   CHECK(verification.agrees());
-  CHECK_FALSE(verification.says_nothing());
+  // Large scores in a narrow type leave no tolerance that says anything.
+  if (problem.storage == NumberType::fp32) CHECK_FALSE(verification.says_nothing());
 }
 
 TEST_CASE("every rung gives PyTorch's golden results", "[.][gpu]") {
@@ -134,11 +135,13 @@ TEST_CASE("inputs that have broken kernels break no rung", "[.][gpu]") {
     const auto count = static_cast<std::size_t>(n);
     check_small(given_products(std::vector<double>(count, 0), std::vector<double>(count, 0),
                                std::vector<double>(count, 1)),
-                std::vector<double>(count, 1), std::vector<double>(count, std::log(static_cast<double>(n))));
+                std::vector<double>(count, 1), std::vector<double>(count, std::log(static_cast<double>(n))),
+                {},
+                static_cast<double>(n) * 0x1p-23);  // n equal weights are rounded alike
   }
   // A long sum of ones.
   check_small(given_products({0}, std::vector<double>(4096, 0), std::vector<double>(4096, 1)), {1},
-              {std::log(4096.0)});
+              {std::log(4096.0)}, {}, 4096 * 0x1p-23);
   // The two alignments.
   std::vector<double> rising(128);
   for (std::size_t j = 0; j < rising.size(); ++j) rising[j] = static_cast<double>(j);
