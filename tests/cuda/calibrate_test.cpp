@@ -30,7 +30,8 @@ TEST_CASE("a calibration measures what a chip can do, and nothing that it can't"
   CHECK(machine.shared_memory_bytes_per_sm_per_clock > 32);
   CHECK(machine.exponentials_per_sm_per_clock.value() < 65);
   CHECK(machine.exponentials_per_sm_per_clock.value() > 3);
-  const double fp32_lanes = machine.flops_per_second.fp32.value() / 2 / machine.clock_hz / machine.sms;
+  const double fp32_lanes =
+      machine.flops_per_second.fp32.value() / 2 / machine.clock_hz / static_cast<double>(machine.sms);
   CHECK(fp32_lanes < 129);
   CHECK(fp32_lanes > 48);
   CHECK(machine.l2_bandwidth.value().value > machine.memory_bandwidth.value);
