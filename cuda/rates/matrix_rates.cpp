@@ -2,7 +2,6 @@
 
 #include "cuda/check.hpp"
 #include "cuda/library/cublas.hpp"
-#include "cuda/rates/clock_sample.hpp"
 #include "cuda/rates/random_fill.hpp"
 #include "cuda/rates/steady.hpp"
 
@@ -11,6 +10,7 @@ namespace {
 
 constexpr std::int64_t kLargest = 8192;
 constexpr std::int64_t kSmallest = 1024;
+constexpr double kWatchedSeconds = 0.05;
 
 /// How they lie in memory, and in which type they are multiplied and added up.
 struct Operands {
@@ -31,12 +31,12 @@ Operands operands_of(MatrixType type) {
 
 struct Rate {
   double flops_per_second = 0;
-  double clock_hz = 0;
+  std::optional<double> clock_hz;
 };
 
 /// Absent where cuBLAS or the chip doesn't take the product.
 std::optional<Rate> rate_of(Cublas& cublas, MatrixType type, std::int64_t n, MemoryPool& pool,
-                            cudaStream_t stream) {
+                            const DriverFacts& driver, cudaStream_t stream) {
   const Operands operands = operands_of(type);
   const auto count = static_cast<std::size_t>(n * n);
   const std::size_t bytes = count * static_cast<std::size_t>(size_of(operands.storage));
@@ -57,7 +57,10 @@ std::optional<Rate> rate_of(Cublas& cublas, MatrixType type, std::int64_t n, Mem
   try {
     const auto multiply = [&] { cublas.multiply(product); };
     const double seconds = steady_seconds(stream, multiply);
-    const double clock = clock_during(pool, stream, multiply);
+    // The driver is asked while the products still run: the clock changes as soon as they are done.
+    for (double queued = 0; queued < kWatchedSeconds; queued += seconds) multiply();
+    const std::optional<double> clock = driver.sm_clock_hz();
+    cuda_check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
     const auto size = static_cast<double>(n);
     return Rate{.flops_per_second = 2 * size * size * size / seconds, .clock_hz = clock};
   } catch (const CublasError&) {
@@ -77,7 +80,7 @@ std::int64_t fitting_n() {
 
 }  // namespace
 
-MatrixRates measure_matrix_products(MemoryPool& pool, cudaStream_t stream) {
+MatrixRates measure_matrix_products(MemoryPool& pool, const DriverFacts& driver, cudaStream_t stream) {
   MatrixRates rates;
   try {
     Cublas& cublas = Cublas::of_current_device();
@@ -86,7 +89,7 @@ MatrixRates measure_matrix_products(MemoryPool& pool, cudaStream_t stream) {
     cublas.use(stream, workspace.data(), workspace_bytes);
     rates.n = fitting_n();
     for (const MatrixType type : kMatrixTypes) {
-      const auto rate = rate_of(cublas, type, rates.n, pool, stream);
+      const auto rate = rate_of(cublas, type, rates.n, pool, driver, stream);
       if (!rate) continue;
       rates.flops_per_second[static_cast<std::size_t>(type)] = rate->flops_per_second;
       if (type == MatrixType::fp16) rates.clock_hz = rate->clock_hz;

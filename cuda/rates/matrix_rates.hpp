@@ -9,6 +9,7 @@
 
 #include <cuda_runtime.h>
 
+#include "cuda/driver_facts.hpp"
 #include "cuda/memory_pool.hpp"
 
 namespace flashsim {
@@ -22,7 +23,7 @@ inline constexpr std::array kMatrixTypes{MatrixType::fp16, MatrixType::bf16, Mat
 struct MatrixRates {
   std::int64_t n = 0;  ///< of N × N
   std::array<std::optional<double>, kMatrixTypes.size()> flops_per_second;
-  std::optional<double> clock_hz;  ///< that the SMs held during the fp16 products
+  std::optional<double> clock_hz;  ///< of the SMs during the fp16 products, where the driver tells it
   std::string missing;             ///< why there are none, in one sentence; empty where there are
 
   [[nodiscard]] std::optional<double> of(MatrixType type) const {
@@ -31,6 +32,6 @@ struct MatrixRates {
 };
 
 /// C = A·B of 8192 × 8192 random numbers, or of as many as fit, float32 sums. Throws CudaError.
-MatrixRates measure_matrix_products(MemoryPool& pool, cudaStream_t stream);
+MatrixRates measure_matrix_products(MemoryPool& pool, const DriverFacts& driver, cudaStream_t stream);
 
 }  // namespace flashsim

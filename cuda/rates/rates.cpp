@@ -43,6 +43,7 @@ Machine calibrate_on(int device, const DeviceProgress& progress) {
   cuda_check(cudaSetDevice(device), "cudaSetDevice");
   const auto sms = static_cast<int>(gpu.sms);
   const cudaStream_t stream = nullptr;
+  const DriverFacts driver(device);
   MemoryPool pool(device);
   MeasuredRates rates;
   Phases phases(progress);
@@ -71,7 +72,7 @@ Machine calibrate_on(int device, const DeviceProgress& progress) {
   rates.l2_bytes_per_second = measure_l2_reads(pool, sms, l2_read, stream);
 
   phases.next("matrix products");
-  const MatrixRates products = measure_matrix_products(pool, stream);
+  const MatrixRates products = measure_matrix_products(pool, driver, stream);
   rates.matrix_n = products.n;
   rates.matrix_fp16 = products.of(MatrixType::fp16);
   rates.matrix_bf16 = products.of(MatrixType::bf16);
@@ -85,7 +86,7 @@ Machine calibrate_on(int device, const DeviceProgress& progress) {
   rates.launch_alone = launches.alone;
   rates.launch_queued = launches.queued;
   rates.launch_in_row = launches.in_row;
-  return machine_of(gpu, {.version = DriverFacts(device).version(), .cuda = found.driver}, rates);
+  return machine_of(gpu, {.version = driver.version(), .cuda = found.driver}, rates);
 }
 
 }  // namespace flashsim
