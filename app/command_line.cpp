@@ -29,6 +29,7 @@ constexpr const char* kExamples =
     "  flashsim sweep --seq 512:131072:x2 --algo standard,flash2 --plot traffic.svg\n"
     "  flashsim cache --model llama-3-8b --batch 16\n"
     "  flashsim softmax --top-k 5\n"
+    "  flashsim measure --kernel all --seq 4096\n"
     "  flashsim --algo standard --format json --out traffic.json";
 
 struct CommandLine {

@@ -193,12 +193,12 @@ Block faults_block() {
 
 Block kernels_block() {
   TableBlock table{.heading = "Kernels (measure, run --device cuda: --kernel)",
-                   .columns = {"", "algorithm", "types", "head dim"},
-                   .left = {1, 2, 3}};
+                   .columns = {"algorithm", "types", "head dim", ""},
+                   .left = {1, 2, 4}};
   for (const KernelFacts& k : kKernels) {
-    table.rows.push_back(
-        {std::string(k.name), std::string(k.summary), std::string(facts_of(k.algorithm).name),
-         fmt::format("{}", fmt::join(names_of(k.storage), ", ")), fmt::format("to {}", k.largest_head_dim)});
+    table.rows.push_back({std::string(k.name), std::string(facts_of(k.algorithm).name),
+                          fmt::format("{}", fmt::join(names_of(k.storage), ", ")),
+                          fmt::format("to {}", k.largest_head_dim), std::string(k.summary)});
   }
   return table;
 }

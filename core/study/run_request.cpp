@@ -162,10 +162,10 @@ Result<RunRequest> read_run_request(std::string_view text, const std::string& so
 ordered_json run_input_json(const RunPlan& plan) {
   const TensorSource& tensors = plan.tensors;
   ordered_json input{
-      {"device", name_of(plan.kernel ? RunDevice::cuda : RunDevice::cpu)},
-      {"kernel", plan.kernel ? ordered_json(facts_of(*plan.kernel).name) : ordered_json(nullptr)},
       {"algorithm", facts_of(plan.algorithm).name},
-      {"backward", plan.backward}};
+      {"backward", plan.backward},
+      {"device", name_of(plan.kernel ? RunDevice::cuda : RunDevice::cpu)},
+      {"kernel", plan.kernel ? ordered_json(facts_of(*plan.kernel).name) : ordered_json(nullptr)}};
   input.update(problem_json(plan.problem));
   // Given scores are taken as they are.
   input["scale"] = tensors.scores_given() ? ordered_json(nullptr) : ordered_json(plan.problem.score_scale());
