@@ -17,6 +17,8 @@ namespace {
 /// A beat whose tiles come from memory takes so much longer: the loads of the next tile are under way while
 /// this one is worked on, so little of the wait shows (docs/machine-model.md).
 constexpr double kMissDelay = 0.05;
+/// Of the L2's size what a working set finds: measured reads hit as far (docs/machine-model.md).
+constexpr double kUsableL2 = 0.93;
 /// A block's first loads and its last stores, which nothing hides.
 constexpr double kBlockStart = 1e-6;
 /// Steps of all walks that are followed at most: some minutes.
@@ -252,7 +254,8 @@ Result<Simulation> simulate(const Problem& problem, const Method& method, const 
                              *habits.blocks_per_sm, machine.title, machine.blocks_per_sm),
                  ""};
   }
-  L2Cache cache(machine.l2, machine.l2_partitions, run.tiles().value());
+  const Bytes usable(static_cast<std::int64_t>(kUsableL2 * static_cast<double>(machine.l2.value())));
+  L2Cache cache(usable, machine.l2_partitions, run.tiles().value());
   double longest = -1;
   PredictedTime time;
   double launches = 0;

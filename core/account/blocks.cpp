@@ -46,6 +46,10 @@ double shared_bytes(const Step& step, const Problem& problem, const std::optiona
   }
 }
 
+double ratio(std::int64_t whole, std::int64_t part) {
+  return static_cast<double>(whole) / static_cast<double>(part);
+}
+
 /// Cuts a walk into kernels, blocks and beats.
 class Recorder : public Listener {
  public:
@@ -54,6 +58,8 @@ class Recorder : public Listener {
       : problem_(problem),
         query_tiles_(TileGrid(problem, method.tiling).query_tiles()),
         key_tiles_(TileGrid(problem, method.tiling).key_tiles()),
+        tiling_(method.tiling),
+        pads_(facts_of(method.algorithm).tiled),
         clock_(clock),
         lanes_(lanes),
         ledger_(problem) {}
@@ -75,6 +81,10 @@ class Recorder : public Listener {
       key_tile_ = step.key_tile;
     }
     ledger_.step(step);
+    if (step.operation == Operation::scores && pads_) {
+      padding_ = ratio(computed_rows(step.rows.size()), step.rows.size()) *
+                 ratio(tiling_.key_rows, step.keys.size());
+    }
     shared_ += shared_bytes(step, problem_, lanes_);
     const bool stored = step.operation == Operation::store || step.operation == Operation::initialise;
     if (!stored && step.operation != Operation::load) return;
@@ -104,6 +114,14 @@ class Recorder : public Listener {
     std::vector<std::int64_t> key_tiles;  // of each beat
   };
 
+  /// Rows that are computed where so many are valid: on tensor units those of the warpgroups that have a
+  /// valid one, on FMA units all of the tile.
+  [[nodiscard]] std::int64_t computed_rows(std::int64_t valid) const {
+    constexpr std::int64_t kWarpgroupRows = 64;
+    const std::int64_t groups = (valid + kWarpgroupRows - 1) / kWarpgroupRows;
+    return lanes_ ? tiling_.query_rows
+                  : std::max(valid, std::min(groups * kWarpgroupRows, tiling_.query_rows));
+  }
   [[nodiscard]] std::int64_t tile_of(const Step& step) const {
     if (is_part(step.operand)) return step.part * query_tiles_ + step.query_tile;
     switch (shape_of(step.operand)) {
@@ -124,9 +142,10 @@ class Recorder : public Listener {
     if (moves == first && demand.products + demand.pointwise == 0) return;
     Beat beat{.first = first, .last = moves, .alone = 1, .busiest = 0};
     if (clock_ != nullptr) {
-      beat.alone = static_cast<float>(clock_->alone(demand));
-      beat.busiest = static_cast<float>(clock_->busiest(demand));
+      beat.alone = static_cast<float>(padding_ * clock_->alone(demand));
+      beat.busiest = static_cast<float>(padding_ * clock_->busiest(demand));
     }
+    padding_ = 1;
     block_->beats.push_back(beat);
     beat_keys_.push_back(key_tile_);
   }
@@ -152,6 +171,9 @@ class Recorder : public Listener {
   const Problem& problem_;
   std::int64_t query_tiles_;
   std::int64_t key_tiles_;
+  Tiling tiling_;
+  bool pads_;           ///< a tile at the ragged edge is filled up and computed
+  double padding_ = 1;  ///< computed entries over valid ones, of this beat
   const Clock* clock_;
   std::optional<LaneTile> lanes_;
   Ledger ledger_;

@@ -6,7 +6,7 @@ namespace flashsim {
 namespace {
 
 /// Of so many pieces the oldest goes.
-constexpr int kSample = 5;
+constexpr int kSample = 7;
 /// So much of the cache may wait to be written to memory.
 constexpr std::int64_t kWaitingShare = 8;
 
