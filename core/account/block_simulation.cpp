@@ -178,13 +178,25 @@ class Run {
   std::int64_t walks_;
 };
 
+/// Bytes in and out of shared memory in a whole run.
+double shared_bytes(const Tally& tally, const Problem& problem, const Habits& habits) {
+  const Bytes moved = tally.sram_of(Operation::load).written + tally.sram_of(Operation::store).read;
+  if (habits.lanes) {
+    // Half of the FLOPs make S and half O, two to a multiply-add.
+    const double each =
+        static_cast<double>(tally.work.products.value()) / 4 * static_cast<double>(size_of(problem.storage));
+    return static_cast<double>(moved.value()) +
+           each * (operands_a_product(*habits.lanes, habits.lanes->keys) +
+                   operands_a_product(*habits.lanes, habits.lanes->columns));
+  }
+  return static_cast<double>(
+      (moved + tally.sram_of(Operation::scores).read + tally.sram_of(Operation::probability_gradient).read)
+          .value());
+}
+
 /// The demand of a whole run on the whole machine.
 std::vector<ResourceTime> resource_times(const Clock& clock, const Machine& machine, const Tally& tally,
-                                         const AfterL2& after, double launch) {
-  const double shared = static_cast<double>(
-      (tally.sram_of(Operation::load).written + tally.sram_of(Operation::store).read +
-       tally.sram_of(Operation::scores).read + tally.sram_of(Operation::probability_gradient).read)
-          .value());
+                                         double shared, const AfterL2& after, double launch) {
   const UnitTimes one = clock.on_one_sm(demand_of(tally.work, shared));
   const auto sms = static_cast<double>(machine.sms);
   std::vector<ResourceTime> times;
@@ -214,7 +226,7 @@ Result<Simulation> simulate(const Problem& problem, const Method& method, const 
                             Habits habits, std::span<const Occupancy> occupancy, const Tally& tally,
                             Flops paper_flops, const std::function<void(double)>& progress) {
   Simulation simulation;
-  const auto clock = Clock::of(machine, problem);
+  const auto clock = Clock::of(machine, problem, habits);
   if (!clock) simulation.no_time = clock.error().message;
   Run run(problem, method, machine, habits, tally, clock ? &*clock : nullptr);
   if (run.tiles().overflowed() || run.tiles() > Count(L2Cache::kMostTiles)) {
@@ -244,6 +256,7 @@ Result<Simulation> simulate(const Problem& problem, const Method& method, const 
   double longest = -1;
   PredictedTime time;
   double launches = 0;
+  const double shared = shared_bytes(tally, problem, habits);
   for (std::size_t k = 0; k < run.kernels(); ++k) {
     SimulatedKernel kernel{.name = occupancy[k].kernel};
     kernel.blocks_per_sm = habits.blocks_per_sm.value_or(occupancy[k].blocks_per_sm);
@@ -268,7 +281,8 @@ Result<Simulation> simulate(const Problem& problem, const Method& method, const 
                    : floor == result.seconds      ? ""
                    : floor == hbm                 ? "hbm"
                                                   : "l2";
-    if (clock && kernel.bound.empty()) kernel.bound = busiest_unit(*clock, demand_of(tally.work, 0));
+    if (clock && kernel.bound.empty())
+      kernel.bound = busiest_unit(*clock, demand_of(tally.work, habits.lanes ? shared : 0));
     time.total = time.total + kernel.total;
     if (kernel.total.value > longest) {
       longest = kernel.total.value;
@@ -280,7 +294,7 @@ Result<Simulation> simulate(const Problem& problem, const Method& method, const 
   simulation.after_l2.waiting = Bytes(cache.waiting_bytes());
   simulation.after_l2.compulsory_read = Bytes(cache.compulsory_read_bytes());
   if (clock) {
-    time.resources = resource_times(*clock, machine, tally, simulation.after_l2, launches);
+    time.resources = resource_times(*clock, machine, tally, shared, simulation.after_l2, launches);
     time.rate = paper_flops / time.total;
     time.share_of_peak = time.rate.value / clock->peak();
     simulation.time = std::move(time);

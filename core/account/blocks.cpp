@@ -23,11 +23,16 @@ Work difference(const Work& after, const Work& before) {
 }
 
 /// Bytes that pass through shared memory in a step: what is moved, and the operands of the products that lie
-/// there. S, P and what is summed stay in registers.
-double shared_bytes(const Step& step, const Problem& problem) {
+/// there. S, P and what is summed stay in registers. Lanes that multiply load what their tile needs: a row's
+/// operand, which all lanes of the row load alike, at half the cost of the other's.
+double shared_bytes(const Step& step, const Problem& problem, const std::optional<LaneTile>& lanes) {
   const auto row = static_cast<double>(problem.head_dim * size_of(problem.storage));
   const auto rows = static_cast<double>(step.rows.size());
   const auto keys = static_cast<double>(step.keys.size());
+  if (lanes && (step.operation == Operation::scores || step.operation == Operation::accumulate)) {
+    const std::int64_t side = step.operation == Operation::scores ? lanes->keys : lanes->columns;
+    return rows * keys * row * operands_a_product(*lanes, side);
+  }
   switch (step.operation) {
     case Operation::load:
     case Operation::store: return static_cast<double>(tile_bytes(step, problem).value());
@@ -44,12 +49,13 @@ double shared_bytes(const Step& step, const Problem& problem) {
 /// Cuts a walk into kernels, blocks and beats.
 class Recorder : public Listener {
  public:
-  Recorder(const Problem& problem, const Method& method, const Clock* clock, Overlap overlap)
+  Recorder(const Problem& problem, const Method& method, const Clock* clock,
+           const std::optional<LaneTile>& lanes)
       : problem_(problem),
         query_tiles_(TileGrid(problem, method.tiling).query_tiles()),
         key_tiles_(TileGrid(problem, method.tiling).key_tiles()),
         clock_(clock),
-        overlap_(overlap),
+        lanes_(lanes),
         ledger_(problem) {}
 
   void kernel(std::string_view, std::int64_t) override {
@@ -69,7 +75,7 @@ class Recorder : public Listener {
       key_tile_ = step.key_tile;
     }
     ledger_.step(step);
-    shared_ += shared_bytes(step, problem_);
+    shared_ += shared_bytes(step, problem_, lanes_);
     const bool stored = step.operation == Operation::store || step.operation == Operation::initialise;
     if (!stored && step.operation != Operation::load) return;
     block_->moves.push_back({.tile = tile_of(step),
@@ -118,7 +124,7 @@ class Recorder : public Listener {
     if (moves == first && demand.products + demand.pointwise == 0) return;
     Beat beat{.first = first, .last = moves, .alone = 1, .busiest = 0};
     if (clock_ != nullptr) {
-      beat.alone = static_cast<float>(clock_->alone(demand, overlap_));
+      beat.alone = static_cast<float>(clock_->alone(demand));
       beat.busiest = static_cast<float>(clock_->busiest(demand));
     }
     block_->beats.push_back(beat);
@@ -147,7 +153,7 @@ class Recorder : public Listener {
   std::int64_t query_tiles_;
   std::int64_t key_tiles_;
   const Clock* clock_;
-  Overlap overlap_;
+  std::optional<LaneTile> lanes_;
   Ledger ledger_;
   Work before_;
   double shared_ = 0;
@@ -203,7 +209,7 @@ std::int64_t BlockSource::tiles_of(Operand operand) const {
 }
 
 std::vector<BlockSource::Programs> BlockSource::record(std::int64_t part) {
-  Recorder recorder(problem_, method_, clock_, habits_.overlap);
+  Recorder recorder(problem_, method_, clock_, habits_.lanes);
   if (method_.pass != Pass::forward) {
     walk(problem_, method_, recorder);
   } else if (parts_ == 1) {

@@ -37,12 +37,15 @@ Demand demand_of(const Work& work, double shared_bytes) {
           .shared_bytes = shared_bytes};
 }
 
-Result<Clock> Clock::of(const Machine& machine, const Problem& problem) {
-  const auto rate = rate_of(machine, problem.storage);
+Result<Clock> Clock::of(const Machine& machine, const Problem& problem, const Habits& habits) {
+  // What isn't float64 is multiplied in float32 on the FMA units.
+  const NumberType products =
+      habits.lanes && problem.storage != NumberType::fp64 ? NumberType::fp32 : problem.storage;
+  const auto rate = rate_of(machine, products);
   const auto fp32 = machine.flops_per_second.fp32;
   if (!rate || !fp32) {
     return Error{fmt::format("no {} rate of the {} is known, so no time can be told",
-                             name_of(rate ? NumberType::fp32 : problem.storage), machine.title),
+                             name_of(rate ? NumberType::fp32 : products), machine.title),
                  "choose another --dtype, or give a machine file that has the rate"};
   }
   if (!machine.exponentials_per_sm_per_clock) {
@@ -52,7 +55,9 @@ Result<Clock> Clock::of(const Machine& machine, const Problem& problem) {
   }
   const auto sms = static_cast<double>(machine.sms);
   Clock clock;
-  clock.tensor_ = problem.storage != NumberType::fp32 && problem.storage != NumberType::fp64;
+  clock.tensor_ = products != NumberType::fp32 && products != NumberType::fp64;
+  clock.lanes_ = habits.lanes.has_value();
+  clock.overlap_ = habits.overlap;
   clock.peak_ = *rate;
   const bool measured = machine.rates == "measured";
   clock.products_ = *rate / sms * (clock.tensor_ && !measured ? kTensorShare : 1.0);
@@ -72,12 +77,15 @@ UnitTimes Clock::on_one_sm(const Demand& demand) const {
           .sram = demand.shared_bytes / shared_};
 }
 
-double Clock::alone(const Demand& demand, Overlap overlap) const {
+double Clock::alone(const Demand& demand) const {
   const UnitTimes t = on_one_sm(demand);
   // Exponentials wait for the maximum, and the sum for them: the two units of softmax take turns.
   const double products = demand.products / products_;
   const double softmax = demand.pointwise / pointwise_ + t.exponential;
-  const double arithmetic = overlap == Overlap::serial || !tensor_
+  // FMAs wait for their operands: few warps fit an SM with so much in registers, and one's loads hide little
+  // under another's arithmetic.
+  if (lanes_) return products + softmax + t.sram;
+  const double arithmetic = overlap_ == Overlap::serial || !tensor_
                                 ? products + softmax
                                 : std::max(products, softmax) + kUnhidden * std::min(products, softmax);
   return std::max(arithmetic, t.sram);

@@ -33,15 +33,22 @@ struct UnitTimes {
   double sram = 0;
 };
 
+/// Elements that lanes load from shared memory for each multiply-add, where a lane has a tile of lanes.rows
+/// by `side`. The operand of a row, which all lanes of the row load alike, costs half of what the other does.
+constexpr double operands_a_product(const LaneTile& lanes, std::int64_t side) {
+  return 1 / static_cast<double>(lanes.rows) + 0.5 / static_cast<double>(side);
+}
+
 class Clock {
  public:
-  /// Errors: the machine has no rate for the storage type, or none for exponentials.
-  static Result<Clock> of(const Machine& machine, const Problem& problem);
+  /// Errors: the machine has no rate for the storage type, or for float32 where the kernel's products run on
+  /// the FMA units, or none for exponentials.
+  static Result<Clock> of(const Machine& machine, const Problem& problem, const Habits& habits = {});
 
   /// On one SM, each unit by itself.
   [[nodiscard]] UnitTimes on_one_sm(const Demand& demand) const;
   /// A block that has an SM for itself.
-  [[nodiscard]] double alone(const Demand& demand, Overlap overlap) const;
+  [[nodiscard]] double alone(const Demand& demand) const;
   /// The unit that the demand keeps busy for longest: so long the block holds up the others of its SM.
   [[nodiscard]] double busiest(const Demand& demand) const;
 
@@ -52,6 +59,8 @@ class Clock {
 
  private:
   bool tensor_ = false;
+  bool lanes_ = false;  ///< operands pass from shared memory through registers
+  Overlap overlap_{};
   double peak_ = 0;
   // Of one SM, in a second.
   double products_ = 0;

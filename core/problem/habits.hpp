@@ -46,11 +46,21 @@ Result<LaunchOrder> launch_order_named(std::string_view name);
 Result<KeyOrder> key_order_named(std::string_view name);
 Result<Overlap> overlap_named(std::string_view name);
 
+/// What a lane of a warp multiplies at a time in a kernel that does its products on the FMA units, out of
+/// registers: so many rows by so many keys of S, and by so many columns of O. Whatever one such tile needs it
+/// loads from shared memory.
+struct LaneTile {
+  std::int64_t rows = 1;
+  std::int64_t keys = 1;
+  std::int64_t columns = 1;
+};
+
 struct Habits {
   LaunchOrder launch_order = LaunchOrder::rows;
   KeyOrder key_order = KeyOrder::forward;
   Overlap overlap = Overlap::overlapped;
   std::optional<std::int64_t> blocks_per_sm;  ///< what occupancy allows where absent
+  std::optional<LaneTile> lanes;  ///< products run on the FMA units; absent: where the type's products run
 };
 
 }  // namespace flashsim

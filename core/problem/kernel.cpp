@@ -32,6 +32,12 @@ Outcome problem_of_kernel(const KernelFacts& facts, const Problem& problem, cons
     return Error{fmt::format("{} sums in float32, so --accumulate storage means nothing for it", facts.name),
                  ""};
   }
+  if (switches.fault != Fault::none && (!switches.subtract_max || !switches.rescale)) {
+    return Error{
+        fmt::format("{} is built broken in one way at a time, not with --fault {} and {}", facts.name,
+                    name_of(switches.fault), switches.rescale ? "--no-subtract-max" : "--no-rescale"),
+        ""};
+  }
   return check_switches(switches, facts.algorithm);
 }
 
@@ -67,17 +73,32 @@ Method method_of(Kernel kernel, const Problem& problem) {
     case Kernel::standard_cublas: method.tiling = kProductTiles; break;  // cuBLAS chooses its own
     case Kernel::flash_fp32:
       // A warp keeps 16 rows of O in registers; what is left of a block's shared memory sets the keys.
-      method.tiling = {.query_rows = 128, .key_rows = problem.head_dim <= 128 ? 64 : 32};
+      method.tiling = problem.head_dim <= 128 ? Tiling{128, 64} : Tiling{64, 32};
       break;
   }
   return method;
 }
 
-Habits habits_of(Kernel kernel, const Problem&) {
-  if (kernel == Kernel::flash_fp32) {
-    return {.launch_order = LaunchOrder::longest_first, .overlap = Overlap::serial};
+Habits habits_of(Kernel kernel, const Problem& problem) {
+  Habits habits{.overlap = Overlap::serial};
+  switch (kernel) {
+    case Kernel::standard:
+      habits.lanes = {.rows = 4, .keys = 4, .columns = (problem.head_dim + 15) / 16};
+      break;
+    case Kernel::standard_cublas: break;
+    case Kernel::flash_fp32:
+      habits.launch_order = LaunchOrder::longest_first;
+      habits.blocks_per_sm = 1;  // registers or shared memory leave no room for two
+      // Rows are padded to 32, 64, 128 or 256 columns, of which eight lanes have a part each.
+      habits.lanes = {.rows = 4,
+                      .keys = method_of(kernel, problem).tiling.key_rows / 8,
+                      .columns = problem.head_dim <= 32    ? 4
+                                 : problem.head_dim <= 64  ? 8
+                                 : problem.head_dim <= 128 ? 16
+                                                           : 32};
+      break;
   }
-  return {.overlap = Overlap::serial};
+  return habits;
 }
 
 }  // namespace flashsim

@@ -141,6 +141,7 @@ Result<AccountReport> make_account(const AccountRequest& request, const Progress
                    .key_order = request.key_order.value_or(KeyOrder::forward),
                    .overlap = request.overlap.value_or(Overlap::overlapped),
                    .blocks_per_sm = request.blocks_per_sm};
+  if (sources.habits) report.habits = *sources.habits;
   if (request.machine.value_or(false) && report.method.algorithm == Algorithm::memory_efficient) {
     report.not_simulated =
         fmt::format("{} is a chain of many launches, which the block simulation doesn't follow",

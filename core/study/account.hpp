@@ -38,6 +38,7 @@ struct AccountSources {
         flashsim::walk(problem, method, listener);
       };
   std::function<Result<Machine>(const std::string&)> machine = find_machine;
+  std::optional<Habits> habits;  ///< of a kernel that is known, instead of those that the request asks for
 };
 
 /// Told now and then how much of a long walk is done, from 0 to 1.

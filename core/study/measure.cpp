@@ -89,7 +89,8 @@ Result<Machine> machine_of(const std::optional<std::string>& gpu, const DeviceFa
 Result<AccountReport> account_of(const RunPlan& plan, Kernel kernel, const std::string& gpu,
                                  const DeviceProgress& progress) {
   const Problem& p = plan.problem;
-  const Habits habits = habits_of(kernel, p);
+  AccountSources sources;
+  sources.habits = habits_of(kernel, p);
   AccountRequest request{.algorithm = plan.algorithm,
                          .batch = p.batch,
                          .heads = p.heads,
@@ -102,12 +103,9 @@ Result<AccountReport> account_of(const RunPlan& plan, Kernel kernel, const std::
                          .alignment = p.alignment,
                          .tiles = {plan.tiling.query_rows, plan.tiling.key_rows},
                          .gpu = gpu,
-                         .machine = true,
-                         .launch_order = habits.launch_order,
-                         .key_order = habits.key_order,
-                         .overlap = habits.overlap,
-                         .blocks_per_sm = habits.blocks_per_sm};
-  auto account = make_account(request, [&](double done) { progress("running blocks", done); });
+                         .machine = true};
+  auto account = make_account(
+      request, [&](double done) { progress("running blocks", done); }, sources);
   if (account) return account;
   const std::string why = account.error().message;
   request.machine = false;

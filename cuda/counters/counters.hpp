@@ -31,6 +31,10 @@ class Counters {
 
 /// The counters of the device of the current context, which must have been made (cudaFree(0) makes it). Null
 /// where there are none, and then `none` says why: no library, no permission, no such chip.
+///
+/// The environment is asked for FLASHSIM_CUPTI, the path of CUPTI's library where it lies in no usual place,
+/// and for FLASHSIM_COUNTERS: "denied" gives what a driver without permission gives, so that a machine with
+/// permission can show it.
 std::unique_ptr<Counters> open_counters(int device, NoCounters& none);
 
 }  // namespace flashsim

@@ -1,83 +1,26 @@
 // Every algorithm, and our own truth, against what PyTorch computed in float64.
 #include <algorithm>
-#include <filesystem>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "core/attention/true_gradients.hpp"
 #include "core/attention/verification.hpp"
-#include "core/base/file.hpp"
 #include "core/base/npy.hpp"
 #include "tests/attention/backward.hpp"
 #include "tests/attention/ways.hpp"
 #include "tests/catch.hpp"
+#include "tests/golden_cases.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace flashsim {
 namespace {
 
-using test::Given;
+using test::golden_cases;
+using test::GoldenCase;
 using test::text_of;
 using test::Way;
 using test::ways;
-
-const std::string kFolder = FLASHSIM_SOURCE_DIR "/tests/data/golden/";
-
-struct GoldenCase {
-  std::string name;
-  Given given;
-  Outputs<double> expected;
-  Tensor4<double> d_o;
-  Gradients<double> gradients;
-};
-
-Tensor4<double> tensor(const std::string& path, NpyRow row = NpyRow::vector) {
-  auto read = read_npy<double>(path, row);
-  if (!read) throw std::runtime_error(read.error().message);
-  return std::move(read).value();
-}
-
-GoldenCase read_case(const std::string& name) {
-  const std::string folder = kFolder + name + "/";
-  const auto text = read_file(folder + "case.json");
-  if (!text) throw std::runtime_error(text.error().message);
-  const nlohmann::json json = nlohmann::json::parse(*text);
-  GoldenCase golden{.name = name};
-  golden.given.problem = {
-      .batch = json.at("batch"),
-      .heads = json.at("heads"),
-      .kv_heads = json.at("kv_heads"),
-      .seq = json.at("seq_q"),
-      .kv_seq = json.at("seq_kv"),
-      .head_dim = json.at("head_dim"),
-      .causal = json.at("causal"),
-      .alignment = causal_alignment_named(json.at("causal_alignment").get<std::string>()).value(),
-      .scale = json.at("scale").get<double>(),
-      .storage = NumberType::fp64};
-  golden.given.inputs = {
-      .q = tensor(folder + "q.npy"), .k = tensor(folder + "k.npy"), .v = tensor(folder + "v.npy")};
-  golden.expected = {tensor(folder + "o.npy"), tensor(folder + "lse.npy", NpyRow::number)};
-  golden.d_o = tensor(folder + "do.npy");
-  golden.gradients = {tensor(folder + "dq.npy"), tensor(folder + "dk.npy"), tensor(folder + "dv.npy")};
-  return golden;
-}
-
-const std::vector<GoldenCase>& golden_cases() {
-  static const std::vector<GoldenCase> cases = [] {
-    std::vector<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(kFolder))
-      names.push_back(entry.path().filename());
-    std::sort(names.begin(), names.end());
-    std::vector<GoldenCase> all;
-    for (const std::string& name : names) all.push_back(read_case(name));
-    return all;
-  }();
-  return cases;
-}
 
 double largest(const Tensor4<double>& tensor) {
   double size = 0;

@@ -1,0 +1,14 @@
+#include "cuda/ladder/ladder.hpp"
+
+namespace flashsim {
+
+const Rung& rung_of(Kernel kernel) {
+  switch (kernel) {
+    case Kernel::standard: return kStandardRung;
+    case Kernel::standard_cublas: return kStandardCublasRung;
+    case Kernel::flash_fp32: return kFlashFp32Rung;
+  }
+  return kStandardRung;
+}
+
+}  // namespace flashsim

@@ -1,0 +1,73 @@
+// The online softmax of one row (arXiv 2307.08691, section 3.1; arXiv 1805.02867), with the switches that
+// break it. What each verb does stands in one place, here; core/attention has the same for the CPU.
+#pragma once
+
+#include "core/problem/switches.hpp"
+
+namespace flashsim {
+
+/// What is switched, at compile time, so that the right kernel carries no trace of it.
+template <bool kSubtractsMax, bool kRescales, Fault kFaultOf>
+struct SoftmaxSwitches {
+  static constexpr bool kSubtractMax = kSubtractsMax;
+  static constexpr bool kRescale = kRescales;
+  static constexpr Fault kFault = kFaultOf;
+};
+using RightSoftmax = SoftmaxSwitches<true, true, Fault::none>;
+
+/// The score of a masked key. A fault replaces −∞ by a number.
+template <class Softmax>
+__device__ constexpr float masked_score() {
+  return Softmax::kFault == Fault::finite_mask ? -1e4F : -INFINITY;
+}
+
+/// The weight of a key that isn't there: nothing to every sum, and no exponential gives it.
+__device__ inline bool has_no_weight(float p) { return __float_as_uint(p) == 0x80000000U; }
+
+/// A row between two key tiles. l is this thread's part of the denominator; the parts are added at the end.
+struct OnlineRow {
+  float m = -INFINITY;
+  float l = 0;
+};
+
+/// How a tile moves a row to its new maximum.
+struct Move {
+  float reference;  ///< subtracted from the tile's scores
+  float factor_l;   ///< of l
+  float factor_o;   ///< of O
+};
+
+/// Takes the maximum of the row's scores in this tile; the row's maximum rises to it.
+template <class Softmax>
+__device__ inline Move rise_to(OnlineRow& row, float tile_maximum) {
+  constexpr bool kResets = Softmax::kFault == Fault::reset_per_tile;
+  const float before = kResets ? -INFINITY : row.m;
+  float now = fmaxf(before, tile_maximum);
+  if constexpr (!Softmax::kSubtractMax) {
+    if (now != -INFINITY) now = 0;  // seen something, and nothing is subtracted
+  }
+  row.m = now;
+  // While nothing has been seen 0 is subtracted: (−∞) − (−∞) would be NaN.
+  const float reference = now == -INFINITY ? 0.0F : now;
+  if constexpr (kResets) return {reference, 0, 0};
+  float exponent = before - reference;
+  if (Softmax::kFault == Fault::inverted_rescale && before != -INFINITY) exponent = -exponent;
+  const float r = Softmax::kRescale ? expf(exponent) : 1.0F;
+  return {reference, Softmax::kFault == Fault::rescale_o_only ? 1.0F : r,
+          Softmax::kFault == Fault::rescale_l_only ? 1.0F : r};
+}
+
+/// exp(s − reference). A score of −∞ masks its key.
+__device__ inline float weight_of(float s, float reference) {
+  return s == -INFINITY ? -0.0F : expf(s - reference);
+}
+
+/// Neither a score above −∞ nor NaN was seen.
+__device__ inline bool is_empty(const OnlineRow& row) { return row.m == -INFINITY && row.l == 0; }
+
+/// L = m + ln l, or −∞.
+__device__ inline float logsumexp(const OnlineRow& row) {
+  return is_empty(row) ? -INFINITY : row.m + logf(row.l);
+}
+
+}  // namespace flashsim

@@ -1,0 +1,48 @@
+// Numbers as memory holds them: half, bfloat16 or float, sixteen bytes at a time where they lie so.
+// Arithmetic is in float: static_cast<float> and static_cast<T>, which rounds to nearest.
+#pragma once
+
+#include <cstdint>
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "core/base/number_types.hpp"
+#include "cuda/check.hpp"
+
+namespace flashsim {
+
+/// Neighbours in memory that are loaded and stored together.
+template <class T, int kWidth>
+struct alignas(kWidth * sizeof(T)) Neighbours {
+  T at[kWidth];
+};
+
+inline constexpr int kVectorBytes = 16;
+template <class T>
+inline constexpr int kVectorWidth = kVectorBytes / static_cast<int>(sizeof(T));
+
+/// Whether vectors can be used on rows of that many elements, one after the other from `memory`.
+template <class T>
+bool in_vectors(const void* memory, std::int64_t row_length) {
+  return reinterpret_cast<std::uintptr_t>(memory) % kVectorBytes == 0 && row_length % kVectorWidth<T> == 0;
+}
+
+/// What a masked key weighs: −0, which is nothing to every sum and which no exponential gives. So a key whose
+/// weight has become 0 can be told from one that must not be looked at.
+inline constexpr float kNoWeight = -0.0f;
+
+__device__ inline bool has_no_weight(float weight) { return __float_as_uint(weight) == 0x80000000u; }
+
+/// Calls `use` with a number of the type that stores them. Throws CudaError for one that no kernel takes.
+template <class Use>
+auto with_storage(NumberType type, const Use& use) {
+  switch (type) {
+    case NumberType::fp16: return use(__half());
+    case NumberType::bf16: return use(__nv_bfloat16());
+    case NumberType::fp32: return use(float());
+    default: throw CudaError(cudaErrorInvalidValue, "a kernel of fp16, bf16 and fp32");
+  }
+}
+
+}  // namespace flashsim

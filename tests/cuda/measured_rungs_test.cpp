@@ -1,0 +1,132 @@
+// What is measured of the rungs: the bytes that they and the GPU's counters count are those of the account.
+#include <cstdlib>
+
+#include "core/account/prediction.hpp"
+#include "tests/catch.hpp"
+#include "tests/cuda/on_device.hpp"
+
+namespace flashsim {
+namespace {
+
+DeviceMeasurement measured(Kernel kernel, const Problem& problem, const MeasureHow& how) {
+  const Inputs<float> inputs = test::random_inputs(problem, 1, 5);
+  const auto result = test::gpu().measure({.kernel = kernel, .problem = problem, .switches = {}},
+                                          test::device_inputs_of(inputs), how, {});
+  if (!result) throw std::runtime_error(result.error().message);
+  return *result;
+}
+
+std::optional<std::int64_t> reading(const DeviceMeasurement& measurement, std::string_view what) {
+  for (const CounterReading& each : measurement.counters) {
+    if (each.what == what) return each.value;
+  }
+  return std::nullopt;
+}
+
+std::vector<Problem> shapes() {
+  return {{.batch = 1, .heads = 4, .kv_heads = 4, .seq = 512, .kv_seq = 512, .head_dim = 64},
+          {.batch = 2, .heads = 4, .kv_heads = 2, .seq = 1000, .kv_seq = 1000, .head_dim = 128},
+          {.batch = 1, .heads = 2, .kv_heads = 2, .seq = 300, .kv_seq = 777, .head_dim = 96, .causal = false},
+          {.batch = 1, .heads = 2, .kv_heads = 2, .seq = 700, .kv_seq = 300, .head_dim = 128}};
+}
+
+/// L, which every kernel writes, and the account of standard attention doesn't have.
+Bytes lse_beside(Kernel kernel, const Problem& p) {
+  if (facts_of(kernel).algorithm != Algorithm::standard) return {};
+  return Bytes(p.batch * p.heads * p.seq * size_of(NumberType::fp32));
+}
+
+TEST_CASE("a kernel's own count of its loads and stores is the account's", "[.][gpu]") {
+  FLASHSIM_NEEDS_GPU();
+  for (const KernelFacts& facts : kKernels) {
+    if (!facts.counts_itself) continue;
+    for (const NumberType type : facts.storage) {
+      for (Problem problem : shapes()) {
+        problem.storage = type;
+        INFO(test::text_of(facts.kernel, problem));
+        const auto counted =
+            measured(facts.kernel, problem, {.repeats = 1, .counters = CounterSource::instrumented});
+        const Flow sm = predict(problem, method_of(facts.kernel, problem)).tally.sm_total();
+        CHECK(counted.bytes == ByteSource::instrumented);
+        CHECK(reading(counted, "sm_read_bytes") == sm.read.value());
+        CHECK(reading(counted, "sm_written_bytes") ==
+              (sm.written + lse_beside(facts.kernel, problem)).value());
+      }
+    }
+  }
+}
+
+TEST_CASE("the GPU's counters see the account's bytes cross into and out of the SMs", "[.][gpu]") {
+  FLASHSIM_NEEDS_GPU();
+  for (Problem problem : shapes()) {
+    problem.storage = NumberType::fp32;
+    const auto counted =
+        measured(Kernel::flash_fp32, problem, {.repeats = 1, .counters = CounterSource::gpu});
+    if (counted.bytes != ByteSource::measured) {
+      WARN("no counters: " << counted.no_counters);
+      return;
+    }
+    INFO(test::text_of(Kernel::flash_fp32, problem));
+    const Flow sm = predict(problem, method_of(Kernel::flash_fp32, problem)).tally.sm_total();
+    const auto share = [&](const char* what, Bytes model) {
+      return static_cast<double>(reading(counted, what).value()) / static_cast<double>(model.value()) - 1;
+    };
+    CHECK(std::fabs(share("sm_read_bytes", sm.read)) <= 0.01);
+    CHECK(std::fabs(share("sm_written_bytes", sm.written)) <= 0.02);
+    CHECK(reading(counted, "tensor_instructions") == 0);
+  }
+}
+
+TEST_CASE("the peak of a run is that of the account, to the byte", "[.][gpu]") {
+  FLASHSIM_NEEDS_GPU();
+  for (const KernelFacts& facts : kKernels) {
+    for (Problem problem : shapes()) {
+      problem.storage = facts.storage.front();
+      INFO(test::text_of(facts.kernel, problem));
+      const auto run = measured(facts.kernel, problem, {.repeats = 1, .counters = CounterSource::none});
+      const Bytes peak = predict(problem, method_of(facts.kernel, problem)).tally.peak_allocated;
+      // The pool hands out whole units of 512 bytes, to O, L and S.
+      const std::int64_t over =
+          (run.peak_memory - run.library_workspace - lse_beside(facts.kernel, problem)).value() -
+          peak.value();
+      CHECK(over >= 0);
+      CHECK(over < 3 * 512);
+    }
+  }
+}
+
+TEST_CASE("without permission bytes are modelled or instrumented, and the remedy is told", "[.][gpu]") {
+  FLASHSIM_NEEDS_GPU();
+  ::setenv("FLASHSIM_COUNTERS", "denied", 1);
+  Problem problem = shapes()[0];
+  problem.storage = NumberType::fp32;
+  const auto own = measured(Kernel::flash_fp32, problem, {.repeats = 3});
+  const auto modelled = measured(Kernel::standard_cublas, problem, {.repeats = 3});
+  const auto asked = measured(Kernel::flash_fp32, problem, {.repeats = 3, .counters = CounterSource::gpu});
+  ::unsetenv("FLASHSIM_COUNTERS");
+  CHECK(own.bytes == ByteSource::instrumented);
+  CHECK(modelled.bytes == ByteSource::modelled);
+  CHECK(asked.bytes == ByteSource::modelled);
+  for (const DeviceMeasurement* each : {&own, &modelled, &asked}) {
+    CHECK(each->seconds.size() == 3);
+    CHECK(each->no_counters.find("administrators") != std::string::npos);
+    CHECK(each->remedy.find("NVreg_RestrictProfilingToAdminUsers=0") != std::string::npos);
+  }
+}
+
+TEST_CASE("the kernels that are kept spill nothing, and fit an SM as often as the model has it", "[.][gpu]") {
+  FLASHSIM_NEEDS_GPU();
+  for (const std::int64_t head_dim : {32, 64, 128, 256}) {
+    Problem problem = shapes()[0];
+    problem.head_dim = head_dim;
+    problem.storage = NumberType::fp32;
+    INFO("d " << head_dim);
+    const auto run = measured(Kernel::flash_fp32, problem, {.repeats = 1, .counters = CounterSource::none});
+    REQUIRE(run.kernels.size() == 1);
+    CHECK(run.kernels[0].local_memory_per_thread == Bytes());
+    CHECK(run.kernels[0].blocks_per_sm == habits_of(Kernel::flash_fp32, problem).blocks_per_sm);
+  }
+}
+
+}  // namespace
+}  // namespace flashsim
