@@ -34,26 +34,27 @@ Result<MeasureRequest> given_measure_request(const AccountOptions& account, cons
 
 }  // namespace
 
-void add_measure_options(CLI::App& app, AccountOptions& o, MeasureOptions& options, bool& causal,
+void add_measure_options(CLI::App& app, AccountOptions& account, MeasureOptions& options, bool& causal,
                          bool& no_causal) {
   add_text(app, "--kernel", options.kernel,
            "a name (flashsim list kernels), or all (default: the algorithm's first)")
       ->group("What");
-  add_text(app, "--algo", o.algo, "standard or flash2 (default flash2)")->group("What");
-  add_text(app, "--seq", o.seq, "N, query length (default 8192)")->group("What");
-  add_text(app, "--kv-seq", o.kv_seq, "Nkv, key/value length (default: as --seq)")->group("What");
-  add_text(app, "--batch", o.batch, "B (default 1)")->group("What");
-  add_text(app, "--heads", o.heads, "H, query heads (default 32)")->group("What");
-  add_text(app, "--kv-heads", o.kv_heads, "Hkv, key/value heads (default: as --heads)")->group("What");
-  add_text(app, "--head-dim", o.head_dim, "d (default 128)")->group("What");
-  add_text(app, "--dtype", o.dtype, "storage: fp16, bf16 or fp32 (default: the first that the kernel takes)")
+  add_text(app, "--algo", account.algo, "standard or flash2 (default flash2)")->group("What");
+  add_text(app, "--seq", account.seq, "N, query length (default 8192)")->group("What");
+  add_text(app, "--kv-seq", account.kv_seq, "Nkv, key/value length (default: as --seq)")->group("What");
+  add_text(app, "--batch", account.batch, "B (default 1)")->group("What");
+  add_text(app, "--heads", account.heads, "H, query heads (default 32)")->group("What");
+  add_text(app, "--kv-heads", account.kv_heads, "Hkv, key/value heads (default: as --heads)")->group("What");
+  add_text(app, "--head-dim", account.head_dim, "d (default 128)")->group("What");
+  add_text(app, "--dtype", account.dtype,
+           "storage: fp16, bf16 or fp32 (default: the first that the kernel takes)")
       ->group("What");
   add_switch(app, "--causal", causal, "mask the keys after each query (the default)")->group("What");
   add_switch(app, "--no-causal", no_causal, "every query sees every key")->group("What");
-  add_text(app, "--causal-alignment", o.alignment,
+  add_text(app, "--causal-alignment", account.alignment,
            "bottom-right or top-left, where N ≠ Nkv (default bottom-right)")
       ->group("What");
-  add_text(app, "--model", o.model,
+  add_text(app, "--model", account.model,
            "heads and head dimension of a model: a name (flashsim list models) or a file")
       ->group("What");
   add_text(app, "--q", options.q, "queries from an .npy file: [B, H, N, d], [H, N, d] or [N, d]")
@@ -71,10 +72,10 @@ void add_measure_options(CLI::App& app, AccountOptions& o, MeasureOptions& optio
            "who counts bytes: auto, gpu, instrumented (the kernel itself) or none (default auto)")
       ->group("How");
   add_text(
-      app, "--gpu", o.gpu,
+      app, "--gpu", account.gpu,
       "the model's machine: a name (flashsim list machines) or a file (default: the one of the GPU here)")
       ->group("Where");
-  add_text(app, "--input", o.input, "repeat the run of a JSON result; other options lie over it")
+  add_text(app, "--input", account.input, "repeat the run of a JSON result; other options lie over it")
       ->group("Output");
 }
 

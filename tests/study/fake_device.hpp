@@ -136,7 +136,8 @@ inline KernelReport modelled_kernel(Kernel kernel, std::int64_t seq, std::int64_
   p = {.heads = heads, .kv_heads = heads, .seq = seq, .kv_seq = seq, .head_dim = head_dim};
   p.storage = facts_of(kernel).storage.front();
   const Method method = method_of(kernel, p);
-  const Habits habits = habits_of(kernel, p);
+  AccountSources sources;
+  sources.habits = habits_of(kernel, p);
   report.plan.algorithm = method.algorithm;
   report.plan.tiling = method.tiling;
   auto account = make_account({.algorithm = method.algorithm,
@@ -147,9 +148,8 @@ inline KernelReport modelled_kernel(Kernel kernel, std::int64_t seq, std::int64_
                                .tiles = {method.tiling.query_rows, method.tiling.key_rows},
                                .gpu = "h200-measured",
                                .count_never = true,
-                               .machine = true,
-                               .launch_order = habits.launch_order,
-                               .overlap = habits.overlap});
+                               .machine = true},
+                              {}, sources);
   REQUIRE(message_of(account) == kNoError);
   report.account = std::move(account).value();
   const DeviceMeasurement none{.seconds = {1}};

@@ -182,15 +182,15 @@ TEST_CASE("a lower clock than the machine file's is told with the time at that c
 }
 
 TEST_CASE("products without a tensor instruction are told where the model has them on tensor units") {
-  Modelled t(Kernel::standard, 1024, 8);
+  Modelled t(Kernel::standard_cublas, 1024, 8);
   t.measurement().seconds = {t.model() * 20};
   CHECK(has(t.said("seconds"), "no tensor instruction was counted"));
   t.reading("tensor_instructions").value = 1;
   CHECK_FALSE(has(t.said("seconds"), "tensor instruction"));
   t.reading("tensor_instructions").value.reset();
   CHECK_FALSE(has(t.said("seconds"), "tensor instruction"));
-  // In fp32 the model has none either.
-  Modelled plain(Kernel::flash_fp32, 1024, 8);
+  // Of kernels on the FMA units the model has none either.
+  Modelled plain(Kernel::standard, 1024, 8);
   plain.measurement().seconds = {plain.model() * 20};
   CHECK_FALSE(has(plain.said("seconds"), "tensor instruction"));
 }
