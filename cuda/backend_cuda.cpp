@@ -10,6 +10,7 @@
 #include "cuda/check.hpp"
 #include "cuda/driver_facts.hpp"
 #include "cuda/harness/harness.hpp"
+#include "cuda/ladder/launch.hpp"
 #include "cuda/library/cublas.hpp"
 #include "cuda/rates/rates.hpp"
 
@@ -74,6 +75,8 @@ auto answered(int device, Work work) -> Result<decltype(work())> {
     return refusal.error;
   } catch (const CudaError& error) {
     return Error{error.what(), error.code() == cudaErrorMemoryAllocation ? "take a smaller problem" : ""};
+  } catch (const BlockTooLarge& block) {
+    return Error{block.what(), "take a smaller head dimension, or a kernel that keeps less on the chip"};
   } catch (const CublasMissing& missing) {
     return Error{missing.what(), missing.remedy()};
   } catch (const std::bad_alloc&) {

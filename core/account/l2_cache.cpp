@@ -8,7 +8,7 @@ namespace {
 /// Of so many pieces the oldest goes.
 constexpr int kSample = 7;
 /// So much of the cache may wait to be written to memory.
-constexpr std::int64_t kWaitingShare = 8;
+constexpr std::int64_t kWaitingShare = 7;
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 
@@ -21,11 +22,27 @@ struct LaunchPlan {
   std::size_t dynamic_shared = 0;  ///< bytes
 };
 
-/// Lets the kernel `function` have that much dynamic shared memory: above 48 KiB it must be asked for. Throws
-/// CudaError.
-inline void opt_in_to_shared(const void* function, std::size_t bytes) {
+/// A block of the kernel needs more shared memory than the GPU lets one have.
+class BlockTooLarge : public std::runtime_error {
+ public:
+  BlockTooLarge(const char* kernel, std::size_t needed, std::size_t there)
+      : std::runtime_error(std::string("a block of kernel ") + kernel + " needs " + std::to_string(needed) +
+                           " B of shared memory, and this GPU lets it have " + std::to_string(there) + " B") {
+  }
+};
+
+/// Lets the kernel `function`, called `name`, have that much dynamic shared memory: above 48 KiB it must be
+/// asked for. Throws CudaError and BlockTooLarge.
+inline void opt_in_to_shared(const char* name, const void* function, std::size_t bytes) {
   constexpr std::size_t kWithoutAsking = std::size_t{48} * 1024;
   if (bytes <= kWithoutAsking) return;
+  int device = 0;
+  int most = 0;
+  cuda_check(cudaGetDevice(&device), "cudaGetDevice");
+  cuda_check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
+             "cudaDeviceGetAttribute");
+  if (bytes > static_cast<std::size_t>(most))
+    throw BlockTooLarge(name, bytes, static_cast<std::size_t>(most));
   cuda_check(
       cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
       "cudaFuncSetAttribute");
@@ -41,7 +58,7 @@ void launch(const LaunchPlan<Parameters...>& plan, cudaStream_t stream,
         cudaErrorInvalidConfiguration,
         (std::string(plan.name) + ": a grid of " + std::to_string(plan.blocks) + " blocks").c_str());
   }
-  opt_in_to_shared(reinterpret_cast<const void*>(plan.kernel), plan.dynamic_shared);
+  opt_in_to_shared(plan.name, reinterpret_cast<const void*>(plan.kernel), plan.dynamic_shared);
   void* pointers[] = {&arguments...};
   cuda_check(
       cudaLaunchKernel(reinterpret_cast<const void*>(plan.kernel), dim3(static_cast<unsigned>(plan.blocks)),

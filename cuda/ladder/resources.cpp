@@ -6,7 +6,7 @@ namespace flashsim {
 
 KernelResources resources_of(const char* name, const void* function, int threads, std::size_t dynamic_shared,
                              std::int64_t blocks) {
-  opt_in_to_shared(function, dynamic_shared);
+  opt_in_to_shared(name, function, dynamic_shared);
   cudaFuncAttributes attributes{};
   cuda_check(cudaFuncGetAttributes(&attributes, function), "cudaFuncGetAttributes");
   int blocks_per_sm = 0;

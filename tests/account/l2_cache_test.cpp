@@ -73,8 +73,8 @@ TEST_CASE("a working set a little too large loses part of its hits, not all of t
   CHECK(missed < 100 * kTile);
 }
 
-TEST_CASE("stores wait in an eighth of the cache, and the oldest are written to memory") {
-  L2Cache cache(Bytes(80 * kTile), 2, 1000);
+TEST_CASE("stores wait in a seventh of the cache, and the oldest are written to memory") {
+  L2Cache cache(Bytes(70 * kTile), 2, 1000);
   for (std::int64_t tile = 0; tile < 10; ++tile) cache.store(tile, kTile, tile % 2);
   CHECK(cache.hbm_write_bytes() == 0);
   CHECK(cache.waiting_bytes() == 10 * kTile);

@@ -261,6 +261,7 @@ def main():
             rows += of_shape
     if args.out:
         report = {
+            "schema": "flashsim.measurement/1",
             "what": "Attention kernels of flashsim and PyTorch in turn; ours_over_it is its time over ours",
             "gpu": (ours.device or {}).get("name"),
             "driver": (ours.device or {}).get("driver") or driver_version(),

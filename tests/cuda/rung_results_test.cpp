@@ -210,6 +210,41 @@ TEST_CASE("every rung is right on random shapes, twice with the same bits", "[.]
   }
 }
 
+// For the sanitizers, under which a kernel takes a thousand times as long: compute-sanitizer test_cuda
+// "[small]".
+TEST_CASE("a few shapes of every kind, and every broken kernel, run to their end", "[.][gpu][small]") {
+  FLASHSIM_NEEDS_GPU();
+  const Problem causal{.batch = 2, .heads = 2, .kv_heads = 1, .seq = 150, .kv_seq = 141, .head_dim = 40};
+  Problem open = causal;
+  open.causal = false;
+  open.head_dim = 33;
+  Problem empty = causal;
+  empty.kv_seq = 70;
+  empty.head_dim = 128;
+  Problem deep = causal;
+  deep.alignment = CausalAlignment::top_left;
+  deep.head_dim = 200;
+  for (Problem problem : {causal, open, empty, deep}) {
+    for (const NumberType type : {NumberType::fp32, NumberType::fp16, NumberType::bf16}) {
+      problem.storage = type;
+      const Inputs<float> inputs = test::random_inputs(problem, 1, 13);
+      for (const Kernel kernel : kernels_for(problem, type)) {
+        INFO(test::text_of(kernel, problem));
+        const Outputs<float> got = run_on_gpu(kernel, problem, inputs);
+        CHECK(verify<float>(problem, method_of(kernel, problem), {}, inputs, got).agrees());
+      }
+    }
+  }
+  Problem problem = causal;
+  problem.storage = NumberType::fp32;
+  const Inputs<float> inputs = test::random_inputs(problem, 1, 17);
+  for (const FaultFacts& fault : kFaults) {
+    run_on_gpu(Kernel::flash_fp32, problem, inputs, {.fault = fault.fault});
+  }
+  run_on_gpu(Kernel::flash_fp32, problem, inputs, {.rescale = false});
+  run_on_gpu(Kernel::flash_fp32, problem, inputs, {.subtract_max = false});
+}
+
 TEST_CASE("batch times heads may be beyond 65535 on every rung", "[.][gpu]") {
   FLASHSIM_NEEDS_GPU();
   for (const std::int64_t batch : {65535, 65536, 70001}) {
