@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -26,6 +27,16 @@ inline constexpr int kVectorWidth = kVectorBytes / static_cast<int>(sizeof(T));
 template <class T>
 bool in_vectors(const void* memory, std::int64_t row_length) {
   return reinterpret_cast<std::uintptr_t>(memory) % kVectorBytes == 0 && row_length % kVectorWidth<T> == 0;
+}
+
+/// Stores neighbours in one instruction, which the compiler would take apart again if it weren't named.
+template <class T, int kWidth>
+__device__ inline void store_together(T* to, const Neighbours<T, kWidth>& v) {
+  static_assert(sizeof v == sizeof(uint4) || sizeof v == sizeof(uint2), "there are stores of 8 and 16 bytes");
+  using Word = std::conditional_t<sizeof v == sizeof(uint4), uint4, uint2>;
+  Word word;
+  memcpy(&word, &v, sizeof word);
+  __stcg(reinterpret_cast<Word*>(to), word);
 }
 
 /// What a masked key weighs: −0, which is nothing to every sum and which no exponential gives. So a key whose

@@ -155,7 +155,7 @@ __device__ void store_sums(T* to, std::int64_t row_length, int rows, int columns
       for (int c = 0; c < kThreadColumns; ++c) v.at[c] = static_cast<T>(factor * sums[g][r][c]);
       if (fours) {
         if (column < columns) {
-          *reinterpret_cast<Neighbours<T, kThreadColumns>*>(row + column) = v;
+          store_together(row + column, v);
           bytes.wrote(sizeof v);
         }
         continue;
