@@ -17,6 +17,9 @@
 
 namespace flashsim::test {
 
+/// A folder a case.
+inline const std::string kGoldenFolder = FLASHSIM_SOURCE_DIR "/tests/data/golden/";
+
 struct GoldenCase {
   std::string name;
   Given given;
@@ -60,13 +63,12 @@ inline GoldenCase read_golden_case(const std::string& folder, const std::string&
 /// All of them, by name.
 inline const std::vector<GoldenCase>& golden_cases() {
   static const std::vector<GoldenCase> cases = [] {
-    const std::string folder = FLASHSIM_SOURCE_DIR "/tests/data/golden/";
     std::vector<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(folder))
+    for (const auto& entry : std::filesystem::directory_iterator(kGoldenFolder))
       names.push_back(entry.path().filename());
     std::sort(names.begin(), names.end());
     std::vector<GoldenCase> all;
-    for (const std::string& name : names) all.push_back(read_golden_case(folder + name + "/", name));
+    for (const std::string& name : names) all.push_back(read_golden_case(kGoldenFolder + name + "/", name));
     return all;
   }();
   return cases;

@@ -36,9 +36,15 @@ std::string of_fault(const RunPlan& plan) {
 std::string why_nothing_broke(const RunPlan& plan, const Magnitudes& magnitudes) {
   const Switches& switches = plan.switches;
   if (!switches.subtract_max) {
+    const double most = plan.compute == NumberType::fp64 ? 709.8 : 88.7;
+    if (magnitudes.score > most) {  // of either sign
+      return fmt::format(
+          "no row's exponentials overflow or all vanish, though a score is {} in size and {} holds exp(s) up "
+          "to s = {}",
+          three_digits(magnitudes.score), name_of(plan.compute), most);
+    }
     return fmt::format("scores of at most {} are small enough for exp(s), which {} holds up to s = {}",
-                       three_digits(magnitudes.score), name_of(plan.compute),
-                       plan.compute == NumberType::fp64 ? "709.8" : "88.7");
+                       three_digits(magnitudes.score), name_of(plan.compute), most);
   }
   if (switches.fault != Fault::none) return of_fault(plan);
   if (!switches.rescale) return between_tiles(plan);

@@ -6,6 +6,7 @@
 
 #include "core/attention/true_gradients.hpp"
 #include "core/attention/verification.hpp"
+#include "core/base/file.hpp"
 #include "core/base/npy.hpp"
 #include "tests/attention/backward.hpp"
 #include "tests/attention/ways.hpp"
@@ -152,7 +153,8 @@ TEST_CASE("a tensor is written as NumPy writes it, byte for byte") {
       INFO(golden.name << ", " << name);
       const std::string path = folder / name;
       REQUIRE_FALSE(write_npy(path, tensor, dimensions, row));
-      const bool same = read_file(path).value() == read_file(kFolder + golden.name + "/" + name).value();
+      const bool same =
+          read_file(path).value() == read_file(test::kGoldenFolder + golden.name + "/" + name).value();
       CHECK(same);
     };
     check("q.npy", golden.given.inputs.q, 4, NpyRow::vector);

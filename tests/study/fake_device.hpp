@@ -104,7 +104,7 @@ inline DeviceMeasurement as_modelled(const KernelReport& kernel) {
     if (what == "shared_wavefronts") reading.value = 1000;
     if (what == "tensor_instructions") reading.value = 0;
     if (what == "exponential_instructions") reading.value = 2000;
-    if (what == "sm_clock_hz") reading.value = 1'700'000'000;
+    if (what == "sm_clock_hz") reading.value = 1'980'000'000;
     m.counters.push_back(std::move(reading));
   }
   m.peak_memory = *kernel.figure(ByteFigureKind::peak_memory).model;

@@ -101,7 +101,8 @@ Row modelled(Kernel kernel, const json& row) {
 
 std::vector<Row> rows_of(Kernel kernel, const std::string& file) {
   std::vector<Row> rows;
-  for (const json& row : measured(file).at("rows")) rows.push_back(modelled(kernel, row));
+  const json report = measured(file);
+  for (const json& row : report.at("rows")) rows.push_back(modelled(kernel, row));
   return rows;
 }
 
@@ -255,7 +256,8 @@ std::string switches_table() {
       "| switch | wrong rows of O / of L: GPU | CPU | first wrong: GPU | CPU | largest error of O: GPU | CPU "
       "| of L: GPU "
       "| CPU |\n|---|---:|---:|---|---|---:|---:|---:|---:|\n";
-  for (const json& row : measured("h200_switches.json").at("rows")) {
+  const json report = measured("h200_switches.json");
+  for (const json& row : report.at("rows")) {
     const json& gpu = row.at("cuda");
     const json& cpu = row.at("cpu");
     const auto name = row.at("switch").get<std::string>();

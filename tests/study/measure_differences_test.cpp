@@ -169,15 +169,15 @@ TEST_CASE("a lower clock than the machine file's is told with the time at that c
   Modelled t(Kernel::flash_fp32, 1024, 8);
   t.measurement().seconds = {t.model() * 2};
   CHECK(t.said("seconds") == kUnexplained + "\n");
-  t.reading("sm_clock_hz").value = 850'000'000;
+  t.reading("sm_clock_hz").value = 990'000'000;
   const std::string text = t.said("seconds");
-  CHECK(has(text, "the SMs ran at 0.850 GHz, and the machine file says 1.70 GHz"));
+  CHECK(has(text, "the SMs ran at 0.990 GHz, and the machine file says 1.98 GHz"));
   CHECK_FALSE(has(text, kUnexplained));
   // A clock that explains a part leaves a rest.
-  t.reading("sm_clock_hz").value = 1'500'000'000;
+  t.reading("sm_clock_hz").value = 1'800'000'000;
   CHECK(has(t.said("seconds"), "the rest is " + kUnexplained));
   // A higher clock makes nothing slower.
-  t.reading("sm_clock_hz").value = 1'980'000'000;
+  t.reading("sm_clock_hz").value = 2'100'000'000;
   CHECK(t.said("seconds") == kUnexplained + "\n");
 }
 
