@@ -1,18 +1,9 @@
-// idea         FlashAttention-2, Algorithm 1: one query tile a block, O and the softmax's state stay in
-// registers
-//              while key and value tiles pass by; S and P never leave the chip.
-// what changed against 02: three kernels became one. Softmax goes online: when a tile brings a larger
-// maximum, l
-//              and O are multiplied by r = exp(m − m′). Tiles that the causal mask hides are never loaded.
-// HBM traffic  Q, O and L once; K and V once for each query tile that sees them: 2Nd + N + 2Nd·Tr elements.
-// on-chip      shared: Q_i, K_j, V_j and P_ij in float32, 160 KiB for tiles 128×64 at d 128; registers: S_ij,
-// O_i.
-//              K_j+1 is copied while P V is computed, V_j while Q Kᵀ is.
-// parallelism  a block for each query tile of each head, long tiles first; a warp owns 16 rows of the tile
-// from
-//              score to output, so softmax needs no barrier. Products by plain float32 FMAs, never TF32.
-// limits       float32, d ≤ 256; FMA units are a fifteenth of the tensor units: it shows the bytes, not the
-// speed.
+// idea: FlashAttention-2 (Algorithm 1): key and value tiles pass by a query tile, whose O and softmax stay put.
+// what changed: one kernel for three; softmax goes online, l and O are multiplied by r = exp(m − m′).
+// HBM traffic: Q, O and L once; K and V once for each query tile that sees them: 2Nd + N + 2Nd·Tr elements.
+// on-chip memory: Q_i, K_j, V_j, P_ij in shared memory, 160 KiB for tiles 128×64 at d 128; S_ij, O_i in registers.
+// parallelism: a block a query tile, long ones first; a warp owns 16 rows, so softmax needs no barrier.
+// limits: float32 by plain multiply-adds, never TF32; d ≤ 256. It shows the bytes, not the tensor units' speed.
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,7 @@
 // random shapes, each against float64 and with the same bits twice.
 #include <cmath>
 #include <limits>
+#include <tuple>
 #include <vector>
 
 #include "core/attention/truth.hpp"
@@ -259,6 +260,54 @@ TEST_CASE("batch times heads may be beyond 65535 on every rung", "[.][gpu]") {
     for (const Kernel kernel : kernels_for(problem, NumberType::fp32)) {
       check_against_truth(kernel, problem, inputs);
     }
+  }
+}
+
+TEST_CASE("sums of narrow types neither overflow nor stall", "[.][gpu]") {
+  FLASHSIM_NEEDS_GPU();
+  // 4 · 60000 is beyond fp16; a sum of ones in fp16 sticks at 2048, in bf16 at 256.
+  for (const auto& [type, keys, value] : {std::tuple{NumberType::fp16, 4, 60000.0F},
+                                          {NumberType::fp16, 4096, 1.0F},
+                                          {NumberType::bf16, 4096, 1.0F}}) {
+    const Problem problem{.batch = 1,
+                          .heads = 1,
+                          .kv_heads = 1,
+                          .seq = 1,
+                          .kv_seq = keys,
+                          .head_dim = 8,
+                          .causal = false,
+                          .scale = 1,
+                          .storage = type};
+    Inputs<float> inputs{
+        Tensor4<float>(1, 1, 1, 8), Tensor4<float>(1, 1, keys, 8), Tensor4<float>(1, 1, keys, 8), {}};
+    std::fill(inputs.v.data().begin(), inputs.v.data().end(), stored_as(type, value));
+    for (const Kernel kernel : kernels_for(problem, type)) {
+      INFO(test::text_of(kernel, problem));
+      const Outputs<float> got = run_on_gpu(kernel, problem, inputs);
+      CHECK(got.o.data()[0] == stored_as(type, value));
+      CHECK(std::fabs(double{got.lse.data()[0]} - std::log(static_cast<double>(keys))) <= 1e-5);
+    }
+  }
+}
+
+TEST_CASE("score matrices of more than 2³² elements are right on every rung", "[.][gpu]") {
+  FLASHSIM_NEEDS_GPU();
+  const Problem problem{.batch = 64,
+                        .heads = 17,
+                        .kv_heads = 17,
+                        .seq = 2048,
+                        .kv_seq = 2048,
+                        .head_dim = 8,
+                        .storage = NumberType::fp16};
+  if (test::gpu().facts()->free_memory < Bytes(std::int64_t{12} << 30)) {
+    WARN("skipped: less than 12 GiB of device memory are free");
+    return;
+  }
+  const Inputs<float> inputs = test::random_inputs(problem, 1, 19);
+  for (const Kernel kernel : kernels_for(problem, NumberType::fp16)) {
+    INFO(test::text_of(kernel, problem));
+    const Outputs<float> got = run_on_gpu(kernel, problem, inputs);
+    CHECK(verify<float>(problem, method_of(kernel, problem), {}, inputs, got, {}, 2).agrees());
   }
 }
 
