@@ -1,9 +1,9 @@
-// idea: FlashAttention-2 (Algorithm 1): key and value tiles pass by a query tile, whose O and softmax stay put.
-// what changed: one kernel for three; softmax goes online, l and O are multiplied by r = exp(m − m′).
-// HBM traffic: Q, O and L once; K and V once for each query tile that sees them: 2Nd + N + 2Nd·Tr elements.
-// on-chip memory: Q_i, K_j, V_j, P_ij in shared memory, 160 KiB for tiles 128×64 at d 128; S_ij, O_i in registers.
-// parallelism: a block a query tile, long ones first; a warp owns 16 rows, so softmax needs no barrier.
-// limits: float32 by plain multiply-adds, never TF32; d ≤ 256. It shows the bytes, not the tensor units' speed.
+// idea: FlashAttention-2, Algorithm 1: keys and values pass by a query tile whose O and softmax stay put.
+// what changed: one kernel for three; softmax goes online: l and O times r = exp(m − m′) at each tile.
+// HBM traffic: Q, O and L once; K and V once for each query tile that sees them: 2Nd + N + 2Nd·Tr.
+// on-chip memory: Q_i, K_j, V_j, P_ij in shared memory, 160 KiB at d 128; S_ij and O_i in registers.
+// parallelism: a block a query tile, long ones first; a warp owns 16 rows, softmax needs no barrier.
+// limits: float32 by plain multiply-adds, never TF32; d ≤ 256. It shows the bytes, not the speed.
 #pragma once
 
 #include <cstdint>
