@@ -4,7 +4,8 @@
 // - The cache has partitions, each next to its half of the SMs and of the memory. A tile lies half in each.
 // An SM
 //   that reads from the far half keeps a copy in its own partition, so that what all SMs read is held twice.
-// - A piece that must go is the oldest of seven taken at random: between random replacement, which forgets too
+// - A piece that must go is the oldest of seven taken at random: between random replacement, which forgets
+// too
 //   much, and the least recently used, which forgets nothing until it forgets all.
 // - Stores stay in the cache. At most a seventh of it waits to be written to memory; beyond that the oldest
 // goes.

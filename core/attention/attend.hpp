@@ -8,10 +8,10 @@
 #include <optional>
 #include <vector>
 
-#include "core/problem/switches.hpp"
 #include "core/attention/tensors.hpp"
 #include "core/problem/method.hpp"
 #include "core/problem/problem.hpp"
+#include "core/problem/switches.hpp"
 #include "core/schedule/chip_values.hpp"
 #include "core/schedule/walk.hpp"
 

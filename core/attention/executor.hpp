@@ -8,12 +8,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/problem/switches.hpp"
 #include "core/attention/vector/panel.hpp"
 #include "core/attention/vector/tile_kernels.hpp"
 #include "core/base/tensor.hpp"
 #include "core/problem/method.hpp"
 #include "core/problem/problem.hpp"
+#include "core/problem/switches.hpp"
 #include "core/schedule/chip_values.hpp"
 #include "core/schedule/walk.hpp"
 

@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <optional>
 
-#include "core/problem/switches.hpp"
 #include "core/attention/tensors.hpp"
 #include "core/attention/verification.hpp"
 #include "core/problem/method.hpp"
 #include "core/problem/problem.hpp"
+#include "core/problem/switches.hpp"
 
 namespace flashsim {
 

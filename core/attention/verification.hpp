@@ -5,12 +5,12 @@
 
 #include "core/attention/comparison.hpp"
 #include "core/attention/row_sample.hpp"
-#include "core/problem/switches.hpp"
 #include "core/attention/tensors.hpp"
 #include "core/attention/tolerance.hpp"
 #include "core/attention/verdict.hpp"
 #include "core/problem/method.hpp"
 #include "core/problem/problem.hpp"
+#include "core/problem/switches.hpp"
 
 namespace flashsim {
 

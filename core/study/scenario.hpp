@@ -10,9 +10,9 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "core/attention/attend.hpp"
-#include "core/problem/switches.hpp"
 #include "core/base/result.hpp"
 #include "core/problem/problem.hpp"
+#include "core/problem/switches.hpp"
 #include "core/problem/tiling.hpp"
 #include "core/study/random_tensors.hpp"
 
