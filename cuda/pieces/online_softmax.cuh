@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/problem/switches.hpp"
+#include "cuda/pieces/masking.cuh"
 
 namespace flashsim {
 
@@ -18,11 +19,8 @@ using RightSoftmax = SoftmaxSwitches<true, true, Fault::none>;
 /// The score of a masked key. A fault replaces −∞ by a number.
 template <class Softmax>
 __device__ constexpr float masked_score() {
-  return Softmax::kFault == Fault::finite_mask ? -1e4F : -INFINITY;
+  return Softmax::kFault == Fault::finite_mask ? kFiniteMask : -INFINITY;
 }
-
-/// The weight of a key that isn't there: nothing to every sum, and no exponential gives it.
-__device__ inline bool has_no_weight(float p) { return __float_as_uint(p) == 0x80000000U; }
 
 /// A row between two key tiles. l is this thread's part of the denominator; the parts are added at the end.
 struct OnlineRow {
@@ -59,7 +57,7 @@ __device__ inline Move rise_to(OnlineRow& row, float tile_maximum) {
 
 /// exp(s − reference). A score of −∞ masks its key.
 __device__ inline float weight_of(float s, float reference) {
-  return s == -INFINITY ? -0.0F : expf(s - reference);
+  return s == -INFINITY ? kNoWeight : expf(s - reference);
 }
 
 /// Neither a score above −∞ nor NaN was seen.

@@ -10,12 +10,10 @@
 #include "core/problem/problem.hpp"
 #include "cuda/pieces/block_reduce.cuh"
 #include "cuda/pieces/byte_count.cuh"
+#include "cuda/pieces/masking.cuh"
 #include "cuda/pieces/storage.cuh"
 
 namespace flashsim {
-
-/// The score of a masked key under Fault::finite_mask.
-inline constexpr float kFiniteMask = -1e4f;
 
 inline constexpr int kMostSoftmaxThreads = 512;
 

@@ -39,12 +39,6 @@ __device__ inline void store_together(T* to, const Neighbours<T, kWidth>& v) {
   __stcg(reinterpret_cast<Word*>(to), word);
 }
 
-/// What a masked key weighs: −0, which is nothing to every sum and which no exponential gives. So a key whose
-/// weight has become 0 can be told from one that must not be looked at.
-inline constexpr float kNoWeight = -0.0f;
-
-__device__ inline bool has_no_weight(float weight) { return __float_as_uint(weight) == 0x80000000u; }
-
 /// Calls `use` with a number of the type that stores them. Throws CudaError for one that no kernel takes.
 template <class Use>
 auto with_storage(NumberType type, const Use& use) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cuda/pieces/byte_count.cuh"
+#include "cuda/pieces/masking.cuh"
 #include "cuda/pieces/storage.cuh"
 
 namespace flashsim {
