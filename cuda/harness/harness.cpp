@@ -27,17 +27,17 @@ constexpr std::int64_t kMostInputSets = 8;
 constexpr std::int64_t kSpareBytes = std::int64_t{1} << 30;
 
 /// A stream of its own on a device, and the memory that tensors come from.
-class Workplace {
+class DeviceContext {
  public:
-  explicit Workplace(int device) : device_(on(device)), inputs_(device), pool_(device) {
+  explicit DeviceContext(int device) : device_(on(device)), inputs_(device), pool_(device) {
     cuda_check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
     cudaDeviceProp properties{};
     cuda_check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
     l2_bytes_ = static_cast<std::size_t>(properties.l2CacheSize);
   }
-  ~Workplace() { (void)cudaStreamDestroy(stream_); }
-  Workplace(const Workplace&) = delete;
-  Workplace& operator=(const Workplace&) = delete;
+  ~DeviceContext() { (void)cudaStreamDestroy(stream_); }
+  DeviceContext(const DeviceContext&) = delete;
+  DeviceContext& operator=(const DeviceContext&) = delete;
 
   [[nodiscard]] int device() const { return device_; }
   [[nodiscard]] cudaStream_t stream() const { return stream_; }
@@ -70,7 +70,7 @@ class Workplace {
 
 /// Q, K and V on the device.
 struct InputSet {
-  InputSet(Workplace& place, const DeviceTask& task, const DeviceInputs& from)
+  InputSet(DeviceContext& place, const DeviceTask& task, const DeviceInputs& from)
       : q(place.inputs(), task.problem.storage, static_cast<std::int64_t>(from.q.size()), place.stream()),
         k(place.inputs(), task.problem.storage, static_cast<std::int64_t>(from.k.size()), place.stream()),
         v(place.inputs(), task.problem.storage, static_cast<std::int64_t>(from.v.size()), place.stream()) {
@@ -83,7 +83,7 @@ struct InputSet {
 
 /// O and L on the device.
 struct OutputSet {
-  OutputSet(Workplace& place, const DeviceTask& task)
+  OutputSet(DeviceContext& place, const DeviceTask& task)
       : o(place.pool(), task.problem.storage, rows_of(task) * task.problem.head_dim, place.stream()),
         lse(place.pool(), NumberType::fp32, rows_of(task), place.stream()) {}
   static std::int64_t rows_of(const DeviceTask& task) {
@@ -92,7 +92,7 @@ struct OutputSet {
   DeviceTensor o, lse;
 };
 
-void launch(Workplace& place, const DeviceTask& task, const InputSet& in, const OutputSet& out,
+void launch(DeviceContext& place, const DeviceTask& task, const InputSet& in, const OutputSet& out,
             OwnTraffic* traffic = nullptr) {
   rung_of(task.kernel)
       .launch({.task = task,
@@ -114,11 +114,11 @@ Bytes workspace_of(const DeviceTask& task) {
 
 void check_fits(const DeviceTask& task) {
   const Bytes need = device_inputs(task.problem) + device_outputs(task) + workspace_of(task);
-  if (auto error = check_room(task, need, Workplace::room())) throw Refusal{*error};
+  if (auto error = check_room(task, need, DeviceContext::room())) throw Refusal{*error};
 }
 
 /// Copies of the inputs that together are more than the L2 holds twice, as far as there is room.
-std::vector<std::unique_ptr<InputSet>> input_sets(Workplace& place, const DeviceTask& task,
+std::vector<std::unique_ptr<InputSet>> input_sets(DeviceContext& place, const DeviceTask& task,
                                                   const DeviceInputs& inputs, CacheState cache) {
   std::vector<std::unique_ptr<InputSet>> sets;
   sets.push_back(std::make_unique<InputSet>(place, task, inputs));
@@ -127,14 +127,14 @@ std::vector<std::unique_ptr<InputSet>> input_sets(Workplace& place, const Device
   const auto wanted =
       std::min<std::int64_t>(kMostInputSets, 2 * static_cast<std::int64_t>(place.l2_bytes()) / one + 1);
   const Bytes rest = device_outputs(task) + workspace_of(task) + Bytes(one);
-  while (static_cast<std::int64_t>(sets.size()) < wanted && rest < Workplace::room()) {
+  while (static_cast<std::int64_t>(sets.size()) < wanted && rest < DeviceContext::room()) {
     sets.push_back(std::make_unique<InputSet>(place, task, inputs));
   }
   return sets;
 }
 
 /// What a kernel counted of itself.
-std::vector<CounterReading> count_itself(Workplace& place, const DeviceTask& task, const InputSet& in,
+std::vector<CounterReading> count_itself(DeviceContext& place, const DeviceTask& task, const InputSet& in,
                                          const OutputSet& out) {
   const PoolArray<OwnTraffic> traffic(place.inputs(), 1, place.stream());
   cuda_check(cudaMemsetAsync(traffic.data(), 0, sizeof(OwnTraffic), place.stream()), "cudaMemsetAsync");
@@ -152,7 +152,7 @@ std::vector<CounterReading> count_itself(Workplace& place, const DeviceTask& tas
 }
 
 /// Counts bytes as `how` says, by the best source that there is.
-void count(Workplace& place, const DeviceTask& task, const InputSet& in, const OutputSet& out,
+void count(DeviceContext& place, const DeviceTask& task, const InputSet& in, const OutputSet& out,
            const CacheFlush& flush, const MeasureHow& how, DeviceMeasurement& measured) {
   if (how.counters == CounterSource::automatic || how.counters == CounterSource::gpu) {
     NoCounters none;
@@ -183,7 +183,7 @@ void count(Workplace& place, const DeviceTask& task, const InputSet& in, const O
 }  // namespace
 
 DeviceOutputs execute_on(int device, const DeviceTask& task, const DeviceInputs& inputs) {
-  Workplace place(device);
+  DeviceContext place(device);
   check_fits(task);
   const InputSet in(place, task, inputs);
   OutputSet out(place, task);
@@ -206,7 +206,7 @@ DeviceMeasurement measure_on(int device, const DeviceTask& task, const DeviceInp
   const auto told = [&](std::string_view phase, double done) {
     if (progress) progress(phase, done);
   };
-  Workplace place(device);
+  DeviceContext place(device);
   check_fits(task);
   told("copying the inputs", 0);
   const auto sets = input_sets(place, task, inputs, how.cache);
