@@ -13,6 +13,7 @@
 #include "core/base/units.hpp"
 #include "core/problem/kernel.hpp"
 #include "core/problem/machine.hpp"
+#include "core/problem/method.hpp"
 #include "core/problem/problem.hpp"
 #include "core/problem/switches.hpp"
 
@@ -33,12 +34,15 @@ struct DeviceTask {
   Kernel kernel{};
   Problem problem;
   Switches switches;
+  /// The kernel's own (method_of), with what that leaves open chosen: the splits of split-kv, whether
+  /// gradients are deterministic.
+  Method method;
 };
 
 /// Q: [B, H, N, d], K, V: [B, Hkv, Nkv, d], row-major in float32; every element is one that the storage type
-/// holds.
+/// holds. dO: [B, H, N, d], likewise, for a kernel of the backward pass alone.
 struct DeviceInputs {
-  std::span<const float> q, k, v;
+  std::span<const float> q, k, v, d_o = {};
 };
 
 /// What the compiler and the driver say of one CUDA kernel as it was launched.
@@ -52,9 +56,11 @@ struct KernelResources {
   std::int64_t blocks_per_sm = 0;  ///< that fit at once
 };
 
-/// O: [B, H, N, d], L: [B, H, N], row-major in float32.
+/// O: [B, H, N, d], L: [B, H, N], row-major in float32. Of a kernel of the backward pass they are what a
+/// forward kernel saved for it on the device, and its own are dQ: [B, H, N, d], dK, dV: [B, Hkv, Nkv, d].
 struct DeviceOutputs {
   std::vector<float> o, lse;
+  std::vector<float> d_q, d_k, d_v = {};
   std::vector<KernelResources> kernels;
   Seconds seconds;  ///< of the one execution, by events; the first one, and so not for comparison
 };

@@ -32,6 +32,9 @@ Outcome problem_of_kernel(const KernelFacts& facts, const Problem& problem, cons
     return Error{fmt::format("{} sums in float32, so --accumulate storage means nothing for it", facts.name),
                  ""};
   }
+  if (switches.broken() && !facts.breaks) {
+    return Error{fmt::format("{} isn't built with a part switched off or broken", facts.name), ""};
+  }
   if (switches.fault != Fault::none && (!switches.subtract_max || !switches.rescale)) {
     return Error{
         fmt::format("{} is built broken in one way at a time, not with --fault {} and {}", facts.name,
@@ -67,13 +70,20 @@ Outcome check_kernel(Kernel kernel, const Problem& problem, const Switches& swit
 
 Method method_of(Kernel kernel, const Problem& problem) {
   const KernelFacts& facts = facts_of(kernel);
-  Method method{.algorithm = facts.algorithm};
+  Method method{.algorithm = facts.algorithm, .pass = facts.pass};
   switch (kernel) {
     case Kernel::standard: method.tiling = {.query_rows = 64, .key_rows = 64}; break;
     case Kernel::standard_cublas: method.tiling = kProductTiles; break;  // cuBLAS chooses its own
     case Kernel::flash_fp32:
       // A warp keeps 16 rows of O in registers; what is left of a block's shared memory sets the keys.
       method.tiling = problem.head_dim <= 128 ? Tiling{128, 64} : Tiling{64, 32};
+      break;
+    case Kernel::flash_tensor:
+      method.tiling = problem.head_dim <= 128 ? Tiling{128, 64} : Tiling{64, 64};
+      break;
+    case Kernel::flash_split_kv: method.tiling = packed_tiling(problem); break;
+    case Kernel::flash_backward:
+      method.tiling = problem.head_dim <= 64 ? Tiling{128, 128} : Tiling{64, 128};
       break;
   }
   return method;
@@ -86,6 +96,9 @@ Habits habits_of(Kernel kernel, const Problem& problem) {
       habits.lanes = {.rows = 4, .keys = 4, .columns = (problem.head_dim + 15) / 16};
       break;
     case Kernel::standard_cublas: break;
+    case Kernel::flash_tensor: habits.launch_order = LaunchOrder::longest_first; break;
+    case Kernel::flash_split_kv: break;
+    case Kernel::flash_backward: break;
     case Kernel::flash_fp32:
       habits.launch_order = LaunchOrder::longest_first;
       habits.blocks_per_sm = 1;  // registers or shared memory leave no room for two

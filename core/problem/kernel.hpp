@@ -16,7 +16,7 @@
 
 namespace flashsim {
 
-enum class Kernel { standard, standard_cublas, flash_fp32 };
+enum class Kernel { standard, standard_cublas, flash_fp32, flash_tensor, flash_split_kv, flash_backward };
 
 struct KernelFacts {
   Kernel kernel;
@@ -25,11 +25,14 @@ struct KernelFacts {
   Algorithm algorithm;
   std::span<const NumberType> storage;  ///< types that it takes
   std::int64_t largest_head_dim;
-  bool counts_itself;  ///< there is a build of it that counts its own loads and stores
+  bool counts_itself;   ///< there is a build of it that counts its own loads and stores
+  bool breaks = false;  ///< there are builds of it with a part switched off or broken
+  Pass pass = Pass::forward;
 };
 
 inline constexpr std::array kPlainKernelTypes{NumberType::fp16, NumberType::bf16, NumberType::fp32};
 inline constexpr std::array kFlashFp32Types{NumberType::fp32};
+inline constexpr std::array kTensorTypes{NumberType::fp16, NumberType::bf16};
 
 inline constexpr std::array kKernels{
     KernelFacts{Kernel::standard, "01_standard",
@@ -40,7 +43,16 @@ inline constexpr std::array kKernels{
                 kPlainKernelTypes, 256, false},
     KernelFacts{Kernel::flash_fp32, "03_flash_fp32",
                 "FlashAttention-2's tiles and online softmax in plain float32, with every break switch",
-                Algorithm::flash2, kFlashFp32Types, 256, true},
+                Algorithm::flash2, kFlashFp32Types, 256, true, true},
+    KernelFacts{Kernel::flash_tensor, "04_flash_tensor",
+                "the same on tensor cores in fp16 and bf16, fed by ldmatrix from swizzled shared memory",
+                Algorithm::flash2, kTensorTypes, 256, false, true},
+    KernelFacts{Kernel::flash_split_kv, "05_flash_split_kv",
+                "few queries over many keys: a group's heads in one tile, the keys split, the parts combined",
+                Algorithm::split_kv, kTensorTypes, 256, false},
+    KernelFacts{Kernel::flash_backward, "06_flash_backward",
+                "dQ, dK and dV on tensor cores; S and P are computed again from Q, K and L",
+                Algorithm::flash2, kTensorTypes, 128, false, false, Pass::backward},
 };
 
 constexpr const KernelFacts& facts_of(Kernel kernel) {

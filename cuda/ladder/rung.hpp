@@ -25,8 +25,12 @@ struct RungArguments {
   const void* q = nullptr;
   const void* k = nullptr;
   const void* v = nullptr;
-  void* o = nullptr;
+  void* o = nullptr;  ///< a kernel of the backward pass reads it, and lse
   float* lse = nullptr;
+  const void* d_o = nullptr;  ///< [B, H, N, d]; it and what follows: for kernels of the backward pass alone
+  void* d_q = nullptr;        ///< [B, H, N, d]
+  void* d_k = nullptr;        ///< [B, Hkv, Nkv, d]
+  void* d_v = nullptr;
   MemoryPool& pool;  ///< intermediate tensors come from here
   cudaStream_t stream = nullptr;
   OwnTraffic* traffic = nullptr;  ///< on the device; where given, the build that counts itself runs
@@ -47,5 +51,8 @@ struct Rung {
 extern const Rung kStandardRung;        // 01_standard.cu
 extern const Rung kStandardCublasRung;  // 02_standard_cublas.cu
 extern const Rung kFlashFp32Rung;       // 03_flash_fp32.cu
+extern const Rung kFlashTensorRung;     // 04_flash_tensor.cu
+extern const Rung kFlashSplitKvRung;    // 05_flash_split_kv.cu
+extern const Rung kFlashBackwardRung;   // 06_flash_backward.cu
 
 }  // namespace flashsim

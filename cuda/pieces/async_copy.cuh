@@ -8,7 +8,7 @@ namespace flashsim {
 /// Starts copying kBytes, 16 or 4, from `from` to `to`, or writing as many zeros where `there` is false. 16
 /// bytes pass by the L1, so that what an SM loads again crosses from the L2 again, as the account has it.
 template <int kBytes>
-__device__ inline void copy_async(float* to, const float* from, bool there) {
+__device__ inline void copy_async(void* to, const void* from, bool there) {
   static_assert(kBytes == 16 || kBytes == 4,
                 "cp.async copies 4, 8 or 16 bytes, and two of them are used here");
   const auto target = static_cast<std::uint32_t>(__cvta_generic_to_shared(to));

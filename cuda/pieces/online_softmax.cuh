@@ -16,6 +16,24 @@ struct SoftmaxSwitches {
 };
 using RightSoftmax = SoftmaxSwitches<true, true, Fault::none>;
 
+/// Powers of e: scores and maxima are as they are.
+struct NaturalPowers {
+  static constexpr float kLogarithmOfBase = 1;
+  __device__ static float power(float x) { return expf(x); }
+  __device__ static float logarithm(float x) { return logf(x); }
+};
+
+/// Powers of 2 by the special-function unit (at most 2 ulp): scores and maxima are times log₂ e.
+struct PowersOfTwo {
+  static constexpr float kLogarithmOfBase = 0.693147180559945309F;
+  __device__ static float power(float x) {
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+  }
+  __device__ static float logarithm(float x) { return log2f(x); }
+};
+
 /// The score of a masked key. A fault replaces −∞ by a number.
 template <class Softmax>
 __device__ constexpr float masked_score() {
@@ -36,7 +54,7 @@ struct Move {
 };
 
 /// Takes the maximum of the row's scores in this tile; the row's maximum rises to it.
-template <class Softmax>
+template <class Softmax, class Powers = NaturalPowers>
 __device__ inline Move rise_to(OnlineRow& row, float tile_maximum) {
   constexpr bool kResets = Softmax::kFault == Fault::reset_per_tile;
   const float before = kResets ? -INFINITY : row.m;
@@ -50,7 +68,7 @@ __device__ inline Move rise_to(OnlineRow& row, float tile_maximum) {
   if constexpr (kResets) return {reference, 0, 0};
   float exponent = before - reference;
   if (Softmax::kFault == Fault::inverted_rescale && before != -INFINITY) exponent = -exponent;
-  const float r = Softmax::kRescale ? expf(exponent) : 1.0F;
+  const float r = Softmax::kRescale ? Powers::power(exponent) : 1.0F;
   return {reference, Softmax::kFault == Fault::rescale_o_only ? 1.0F : r,
           Softmax::kFault == Fault::rescale_l_only ? 1.0F : r};
 }
@@ -64,8 +82,9 @@ __device__ inline float weight_of(float s, float reference) {
 __device__ inline bool is_empty(const OnlineRow& row) { return row.m == -INFINITY && row.l == 0; }
 
 /// L = m + ln l, or −∞.
+template <class Powers = NaturalPowers>
 __device__ inline float logsumexp(const OnlineRow& row) {
-  return is_empty(row) ? -INFINITY : row.m + logf(row.l);
+  return is_empty(row) ? -INFINITY : Powers::kLogarithmOfBase * (row.m + Powers::logarithm(row.l));
 }
 
 }  // namespace flashsim
