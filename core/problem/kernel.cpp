@@ -79,7 +79,10 @@ Method method_of(Kernel kernel, const Problem& problem) {
       method.tiling = problem.head_dim <= 128 ? Tiling{128, 64} : Tiling{64, 32};
       break;
     case Kernel::flash_tensor:
-      method.tiling = problem.head_dim <= 128 ? Tiling{128, 64} : Tiling{64, 64};
+      // O and S fill the registers (cuda/ladder/04_flash_tensor_kernels.hpp).
+      method.tiling = problem.head_dim <= 64    ? Tiling{128, 96}
+                      : problem.head_dim <= 128 ? Tiling{128, 64}
+                                                : Tiling{64, 64};
       break;
     case Kernel::flash_split_kv: method.tiling = packed_tiling(problem); break;
     case Kernel::flash_backward:
