@@ -18,15 +18,17 @@
 
 namespace flashsim::split_kv {
 
-/// A block: kGroupsOf groups of kRowWarps warps. A warp has 16 rows, so every group has all rows of the tile;
-/// keys go to the groups in turn, kStepKeysOf at a time, and each group keeps kSlotsOf such pieces of K and V
-/// on their way. Rows are padded with zeros to kDepthOf columns. The compiler is to make room for kBlocksOf
-/// blocks on an SM.
-template <int kDepthOf, int kRowWarps, int kGroupsOf, int kStepKeysOf, int kSlotsOf, int kBlocksOf>
+/// A block: kGroupsOf groups of kRowWarps warps. A warp has kFragmentsOf fragments of 16 rows, and every
+/// group all rows of the tile; keys go to the groups in turn, kStepKeysOf at a time, and each group keeps
+/// kSlotsOf such pieces of K and V on their way. Rows are padded with zeros to kDepthOf columns. The compiler
+/// is to make room for kBlocksOf blocks on an SM.
+template <int kDepthOf, int kFragmentsOf, int kRowWarps, int kGroupsOf, int kStepKeysOf, int kSlotsOf,
+          int kBlocksOf>
 struct Shape {
   static constexpr int kDepth = kDepthOf, kGroups = kGroupsOf, kStepKeys = kStepKeysOf;
-  static constexpr int kSlots = kSlotsOf, kBlocks = kBlocksOf;
-  static constexpr int kRows = kFragmentRows * kRowWarps;
+  static constexpr int kSlots = kSlotsOf, kBlocks = kBlocksOf, kFragments = kFragmentsOf;
+  static constexpr int kWarpRows = kFragments * kFragmentRows;
+  static constexpr int kRows = kWarpRows * kRowWarps;
   static constexpr int kGroupThreads = 32 * kRowWarps;
   static constexpr int kThreads = kGroups * kGroupThreads;
   static constexpr int kSlotElements = kStepKeys * kDepth;
@@ -101,17 +103,25 @@ __device__ inline bool take_out(T* tile, const ThreadGroup<kThreads>& group) {
   return group.any(found);
 }
 
-/// Masks the scores of keys behind the `seen` first ones of the step, for each of this lane's two rows.
-template <int kGroups>
-__device__ inline void mask_keys(Accumulators<1, kGroups>& s, const int (&seen)[2]) {
-  const int first = static_cast<int>(threadIdx.x) % 4 * 2;
+/// Masks the scores of the step of keys from `first_key` on; the accumulators' first row is the tile's row
+/// `row`.
+template <int kFragments, int kGroups>
+__device__ inline void mask_keys(Accumulators<kFragments, kGroups>& s, const Sight& sight,
+                                 const PackedRows& packed, int row, std::int64_t first_key) {
+  constexpr std::int64_t kStepKeys = std::int64_t{kGroups} * kFragmentKeys;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  over_rows<kFragments>([&](int f, int half) {
+    const std::int64_t end =
+        sight.of(packed.query(row + f * kFragmentRows + half * 8 + lane / 4)) - first_key;
+    const int seen = static_cast<int>(max(min(end, kStepKeys), std::int64_t{0})) - lane % 4 * 2;
 #pragma unroll
-  for (int n = 0; n < kGroups; ++n) {
+    for (int n = 0; n < kGroups; ++n) {
 #pragma unroll
-    for (int x = 0; x < 4; ++x) {
-      if (first + n * kFragmentKeys + x % 2 >= seen[x / 2]) s[0][n][x] = -INFINITY;
+      for (int x = 0; x < 2; ++x) {
+        if (n * kFragmentKeys + x >= seen) s[f][n][2 * half + x] = -INFINITY;
+      }
     }
-  }
+  });
 }
 
 template <class T, class S>
@@ -186,15 +196,9 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks) attend(const __grid_c
     }
   }
 
-  const int warp_row = group.thread() / 32 * kFragmentRows;
-  const int lane_row = warp_row + static_cast<int>(threadIdx.x) % 32 / 4;
-  std::int64_t seen[2];
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    seen[half] = args.sight.of(packed.query(min(lane_row + half * 8, rows_there - 1)));
-  }
-  FragmentRows<1> rows;
-  float o[1][kDepth / kFragmentKeys][4] = {};
+  const int warp_row = group.thread() / 32 * S::kWarpRows;
+  FragmentRows<S::kFragments> rows;
+  float o[S::kFragments][kDepth / kFragmentKeys][4] = {};
   bool infinities = false;  // in values of steps with masked keys
 
   wait_for_groups<kSlots - 1>();
@@ -217,16 +221,11 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks) attend(const __grid_c
     } else {
       copy_next_k(free);
     }
-    float s[1][kStepKeys / kFragmentKeys][4] = {};
+    float s[S::kFragments][kStepKeys / kFragmentKeys][4] = {};
     add_scores<T, kDepth>(s, q_at, shared_address(ring + slot * S::kSlotElements));
     args.scale.give_sign(s);
     const bool whole = key + kStepKeys <= seen_by_all;
-    if (!whole) {
-      const int of_step[2] = {
-          static_cast<int>(max(min(seen[0] - key, std::int64_t{kStepKeys}), std::int64_t{0})),
-          static_cast<int>(max(min(seen[1] - key, std::int64_t{kStepKeys}), std::int64_t{0}))};
-      mask_keys(s, of_step);
-    }
+    if (!whole) mask_keys(s, args.sight, packed, warp_row, key);
     take_online<RightSoftmax>(s, o, rows, args.scale.times_log2e);
     advance();
 
@@ -249,7 +248,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks) attend(const __grid_c
 
   // The groups' states lie where Q_i and the rings lay.
   const typename S::States states(shared);
-  states.put(group.number, warp_row, o[0], rows.of[0]);
+  states.put(group.number, warp_row, o, rows);
   __syncthreads();  // All states are there.
   const std::int64_t all_rows = args.seq * args.group;
   const std::int64_t part_row = (walk * args.splits + part) * all_rows + first_row;

@@ -23,16 +23,54 @@ __device__ inline float largest_of_warp(float x) {
 /// m and l of a row over all parts, whose L are `stride` apart; all lanes of the warp get them.
 __device__ inline OnlineRow over_parts(const float* lse, std::int64_t stride, int splits) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  OnlineRow row;
-#pragma unroll 4
-  for (int s = lane; s < splits; s += 32) row.m = fmaxf(row.m, __ldcg(lse + s * stride));
+  const float own = lane < splits ? __ldcg(lse + lane * stride) : -INFINITY;
+  OnlineRow row{.m = own};
+#pragma unroll 1
+  for (int s = lane + 32; s < splits; s += 32) row.m = fmaxf(row.m, __ldcg(lse + s * stride));
   row.m = largest_of_warp(row.m);
   const float reference = row.m == -INFINITY ? 0.0F : row.m;
-#pragma unroll 4
-  for (int s = lane; s < splits; s += 32) row.l += expf(__ldcg(lse + s * stride) - reference);
+  row.l = expf(own - reference);
+#pragma unroll 1
+  for (int s = lane + 32; s < splits; s += 32) row.l += expf(__ldcg(lse + s * stride) - reference);
   row.l = sum_of_warp(row.l);
   return row;
 }
+
+/// Parts whose O a lane loads at once.
+constexpr int kAtOnce = 4;
+
+/// kWidth columns of O of a row's parts, and their L.
+template <int kWidth>
+struct Parts {
+  Neighbours<float, kWidth> o[kAtOnce];
+  float lse[kAtOnce];
+
+  /// Those of parts first, first + step …, which begin `stride` rows apart.
+  __device__ void load(const CombineArguments& args, std::int64_t row, std::int64_t stride, int column,
+                       int first, int step) {
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      const int s = first + i * step;
+      const bool there = s < args.splits && column < args.head_dim;
+      const std::int64_t at = row + s * stride;
+      lse[i] = there ? __ldcg(args.lse_part + at) : -INFINITY;
+      o[i] = {};
+      if (there) {
+        o[i] = *reinterpret_cast<const Neighbours<float, kWidth>*>(args.o_part + at * args.head_dim + column);
+      }
+    }
+  }
+  __device__ void add_to(Neighbours<float, kWidth>& sum, float reference) const {
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      float weight = expf(lse[i] - reference);
+      // Whatever saw a key weighs something, so that ∞ stays ∞ however small its weight is.
+      if (weight == 0 && lse[i] != -INFINITY) weight = FLT_MIN;
+#pragma unroll
+      for (int x = 0; x < kWidth; ++x) sum.at[x] = fmaf(weight, o[i].at[x], sum.at[x]);
+    }
+  }
+};
 
 /// A block has kWarps warps and kWarps / warps_a_row rows. Lanes have kWidth neighbouring columns each.
 template <class T, int kWidth>
@@ -52,21 +90,19 @@ __global__ void __launch_bounds__(32 * kWarps) combine(const __grid_constant__ C
 
   OnlineRow whole;
   if (there) {
-    whole = over_parts(args.lse_part + first, stride, args.splits);
-    const float reference = whole.m == -INFINITY ? 0.0F : whole.m;
-    for (int column = kWidth * lane; column < columns; column += 32 * kWidth) {
+    for (int from = 0; from < columns; from += 32 * kWidth) {
+      const int column = from + kWidth * lane;
+      Parts<kWidth> parts;
+      parts.load(args, first, stride, column, share,
+                 args.warps_a_row);  // on their way while m and l are found
+      if (from == 0) whole = over_parts(args.lse_part + first, stride, args.splits);
+      const float reference = whole.m == -INFINITY ? 0.0F : whole.m;
       Neighbours<float, kWidth> sum = {};
-#pragma unroll 4
-      for (int s = share; s < args.splits; s += args.warps_a_row) {
-        const std::int64_t part_row = first + s * stride;
-        const float of_part = __ldcg(args.lse_part + part_row);
-        // Whatever saw a key weighs something, so that ∞ stays ∞ however small its weight is.
-        float weight = expf(of_part - reference);
-        if (weight == 0 && of_part != -INFINITY) weight = FLT_MIN;
-        const auto values =
-            *reinterpret_cast<const Neighbours<float, kWidth>*>(args.o_part + part_row * columns + column);
-#pragma unroll
-        for (int x = 0; x < kWidth; ++x) sum.at[x] = fmaf(weight, values.at[x], sum.at[x]);
+      parts.add_to(sum, reference);
+#pragma unroll 1
+      for (int s = share + kAtOnce * args.warps_a_row; s < args.splits; s += kAtOnce * args.warps_a_row) {
+        parts.load(args, first, stride, column, s, args.warps_a_row);
+        parts.add_to(sum, reference);
       }
 #pragma unroll
       for (int x = 0; x < kWidth; ++x) sums[warp][column + x] = sum.at[x];

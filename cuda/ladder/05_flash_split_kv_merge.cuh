@@ -39,23 +39,24 @@ class GroupStates {
       : o_(static_cast<float*>(shared)), m_(o_ + kGroups * kRows * kRowFloats), l_(m_ + kGroups * kRows) {}
 
   /// A warp's state. Its rows are those from `row` on.
-  __device__ void put(int group, int row, const float (&o)[kDepth / kFragmentKeys][4],
-                      const OnlineRow (&rows)[2]) const {
+  template <int kFragments>
+  __device__ void put(int group, int row, const Accumulators<kFragments, kDepth / kFragmentKeys>& o,
+                      const FragmentRows<kFragments>& rows) const {
     const int lane = static_cast<int>(threadIdx.x) % 32;
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const int at = group * kRows + row + half * 8 + lane / 4;
-      const float l = sum_of_four_lanes(rows[half].l);
+    over_rows<kFragments>([&](int f, int half) {
+      const int at = group * kRows + row + f * kFragmentRows + half * 8 + lane / 4;
+      const float l = sum_of_four_lanes(rows.of[f][half].l);
       if (lane % 4 == 0) {
-        m_[at] = rows[half].m;
+        m_[at] = rows.of[f][half].m;
         l_[at] = l;
       }
       float* const to = o_ + at * kRowFloats + lane % 4 * 2;
 #pragma unroll
       for (int n = 0; n < kDepth / kFragmentKeys; ++n) {
-        *reinterpret_cast<float2*>(to + n * kFragmentKeys) = make_float2(o[n][2 * half], o[n][2 * half + 1]);
+        *reinterpret_cast<float2*>(to + n * kFragmentKeys) =
+            make_float2(o[f][n][2 * half], o[f][n][2 * half + 1]);
       }
-    }
+    });
   }
 
   /// Four columns of a row's O over all groups, divided by l, from `column` on. Gives the row's L.

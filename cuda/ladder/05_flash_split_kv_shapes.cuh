@@ -20,30 +20,30 @@ AttentionPlan plan(const DeviceTask& task) {
 template <class T>
 AttentionPlan for_depth_64(const DeviceTask& task) {
   switch (task.method.tiling.query_rows) {
-    case 16: return plan<T, Shape<64, 1, 8, 16, 6, 2>>(task);
-    case 32: return plan<T, Shape<64, 2, 4, 32, 6, 2>>(task);
-    case 64: return plan<T, Shape<64, 4, 2, 32, 6, 2>>(task);
-    default: return plan<T, Shape<64, 8, 1, 64, 6, 2>>(task);
+    case 16: return plan<T, Shape<64, 1, 1, 4, 32, 6, 2>>(task);
+    case 32: return plan<T, Shape<64, 1, 2, 4, 32, 6, 2>>(task);
+    case 64: return plan<T, Shape<64, 2, 2, 4, 32, 6, 1>>(task);
+    default: return plan<T, Shape<64, 2, 4, 2, 32, 6, 1>>(task);
   }
 }
 
 template <class T>
 AttentionPlan for_depth_128(const DeviceTask& task) {
   switch (task.method.tiling.query_rows) {
-    case 16: return plan<T, Shape<128, 1, 8, 16, 3, 2>>(task);
-    case 32: return plan<T, Shape<128, 2, 4, 16, 6, 1>>(task);
-    case 64: return plan<T, Shape<128, 4, 2, 32, 6, 1>>(task);
-    default: return plan<T, Shape<128, 8, 1, 64, 6, 1>>(task);
+    case 16: return plan<T, Shape<128, 1, 1, 4, 32, 3, 2>>(task);
+    case 32: return plan<T, Shape<128, 1, 2, 4, 16, 6, 1>>(task);
+    case 64: return plan<T, Shape<128, 2, 2, 4, 16, 6, 1>>(task);
+    default: return plan<T, Shape<128, 2, 4, 2, 32, 6, 1>>(task);
   }
 }
 
 template <class T>
 AttentionPlan for_depth_256(const DeviceTask& task) {
   switch (task.method.tiling.query_rows) {
-    case 16: return plan<T, Shape<256, 1, 4, 16, 6, 1>>(task);
-    case 32: return plan<T, Shape<256, 2, 4, 16, 5, 1>>(task);
-    case 64: return plan<T, Shape<256, 4, 2, 32, 5, 1>>(task);
-    default: return plan<T, Shape<256, 8, 1, 32, 5, 1>>(task);
+    case 16: return plan<T, Shape<256, 1, 1, 4, 16, 6, 1>>(task);
+    case 32: return plan<T, Shape<256, 1, 2, 4, 16, 5, 1>>(task);
+    case 64: return plan<T, Shape<256, 1, 4, 2, 32, 5, 1>>(task);
+    default: return plan<T, Shape<256, 1, 8, 1, 32, 5, 1>>(task);
   }
 }
 
