@@ -80,7 +80,7 @@ Method method_of(Kernel kernel, const Problem& problem) {
       break;
     case Kernel::flash_tensor:
       // O and S fill the registers (cuda/ladder/04_flash_tensor_kernels.hpp).
-      method.tiling = problem.head_dim <= 64    ? Tiling{128, 96}
+      method.tiling = problem.head_dim <= 64    ? Tiling{128, 128}
                       : problem.head_dim <= 128 ? Tiling{128, 64}
                                                 : Tiling{64, 64};
       break;
