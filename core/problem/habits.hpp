@@ -55,12 +55,23 @@ struct LaneTile {
   std::int64_t columns = 1;
 };
 
+/// What a warp multiplies at a time in a kernel that gives the tensor units fragments from its registers
+/// (mma.sync), as against products of a whole warpgroup from shared memory (wgmma). So many rows and keys of
+/// a tile pair are its own; what it multiplies them by it loads from shared memory, and so does every other
+/// warp that needs the same.
+struct Fragments {
+  std::int64_t warp_rows = 16;
+  std::optional<std::int64_t> warp_keys;  ///< all of the tile where absent
+  bool queries_in_registers = false;      ///< else a warp loads its rows of Q again for every key tile
+};
+
 struct Habits {
   LaunchOrder launch_order = LaunchOrder::rows;
   KeyOrder key_order = KeyOrder::forward;
   Overlap overlap = Overlap::overlapped;
   std::optional<std::int64_t> blocks_per_sm;  ///< what occupancy allows where absent
   std::optional<LaneTile> lanes;  ///< products run on the FMA units; absent: where the type's products run
+  std::optional<Fragments> fragments;  ///< products are made by warps, fragment by fragment
 };
 
 }  // namespace flashsim
