@@ -86,7 +86,8 @@ Outcome check_kernel(Kernel kernel, const Problem& problem, const Switches& swit
   if (!error) return std::nullopt;
   std::vector<std::string_view> others;
   for (const KernelFacts& facts : kKernels) {
-    if (!problem_of_kernel(facts, problem, switches)) others.push_back(facts.name);
+    const bool same_pass = facts.pass == facts_of(kernel).pass;
+    if (same_pass && !problem_of_kernel(facts, problem, switches)) others.push_back(facts.name);
   }
   error->hint = others.empty() ? "no kernel takes it; run it on the CPU"
                                : fmt::format("taken by {}", fmt::join(others, ", "));
