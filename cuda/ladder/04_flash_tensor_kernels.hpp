@@ -31,10 +31,10 @@ Plan plan(const Problem& problem) {
 
 // Two blocks of four warps fill an SM's registers: 255 a thread. A warp has 32 rows, so that what it loads of
 // K and V serves two fragments; O takes d of its registers, S one for each key. So many keys as fit without a
-// spill: 96 at d 64, 64 at d 128. At d 256 O leaves room for 16 rows. K and V are there twice where two
+// spill: 128 to d 64, 64 to d 128. At d 256 O leaves room for 16 rows. K and V have two places where two
 // blocks fit an SM's shared memory so.
-using Tile32 = Tile<32, 2, 4, 96, 2, 2>;
-using Tile64 = Tile<64, 2, 4, 96, 2, 2>;
+using Tile32 = Tile<32, 2, 4, 128, 2, 2>;
+using Tile64 = Tile<64, 2, 4, 128, 2, 2>;
 using Tile96 = Tile<96, 2, 4, 64, 2, 2>;
 using Tile128 = Tile<128, 2, 4, 64, 2, 2>;
 using Tile256 = Tile<256, 1, 4, 64, 2, 1>;

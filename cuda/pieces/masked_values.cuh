@@ -15,9 +15,10 @@ __device__ inline bool is_finite(T x) {
   return fabsf(static_cast<float>(x)) < INFINITY;
 }
 
-/// Every thread of the block calls it, when the tile of V is there for all. Whether there was anything.
+/// Every thread of the block calls it, when the tile of V is there for all. Where there is anything, `found`,
+/// in shared memory, becomes true.
 template <class T, int kKeys, int kDepth, int kThreads>
-__device__ inline bool take_out_infinities(T* tile) {
+__device__ inline void take_out_infinities(T* tile, bool& found) {
   constexpr int kElements = kKeys * kDepth / kThreads;
   T* const own = tile + static_cast<int>(threadIdx.x) * kPieceElements;
   bool finite = true;
@@ -28,14 +29,14 @@ __device__ inline bool take_out_infinities(T* tile) {
       finite = finite && is_finite(own[i * kThreads * kPieceElements + x]);
     }
   }
-  if (!__syncthreads_or(static_cast<int>(!finite))) return false;
+  if (!__syncthreads_or(static_cast<int>(!finite))) return;
+  if (threadIdx.x == 0) found = true;
 #pragma unroll 1
   for (int i = 0; i < kElements; ++i) {
     T& each = tile[i * kThreads + static_cast<int>(threadIdx.x)];
     if (!is_finite(each)) each = static_cast<T>(0.0F);
   }
   __syncthreads();  // It is out for all.
-  return true;
 }
 
 /// A warp adds what was taken out of V [keys, columns] from key `first_key` on to its rows of O, which lie in
