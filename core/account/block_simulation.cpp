@@ -84,8 +84,10 @@ class Run {
 
   struct Result {
     double seconds = 0;
-    double busy = 0;  ///< SM-seconds
-    Bytes loaded;
+    double busy = 0;    ///< SM-seconds
+    double shared = 0;  ///< bytes in and out of shared memory
+    Bytes loaded;       ///< into the SMs
+    Bytes looked_up;    ///< that, and what is added to where it lies
   };
 
   /// Runs one kernel against the cache.
@@ -119,10 +121,11 @@ class Run {
       double end = now;
       if (block.beat < block.program->beats.size()) {
         const Beat& beat = block.program->beats[block.beat++];
-        const double missed = play(*block.program, beat, block.walk, sm, cache, result.loaded);
+        const double missed = play(*block.program, beat, block.walk, sm, cache, result);
         const auto sharing = static_cast<double>(resident[static_cast<std::size_t>(sm)]);
         const double length = std::max<double>(beat.alone, sharing * beat.busiest);
         result.busy += beat.busiest;
+        result.shared += beat.shared_bytes;
         end += length * (1 + kMissDelay * missed);
       }
       if (block.beat >= block.program->beats.size()) {
@@ -149,27 +152,33 @@ class Run {
     switch (habits_.launch_order) {
       case LaunchOrder::longest_first: return {n / blocks, blocks - 1 - n % blocks};
       case LaunchOrder::heads_first: return {n % walks_, n / walks_};
+      case LaunchOrder::longest_of_all_first: return {n % walks_, blocks - 1 - n / walks_};
       default: return {n / blocks, n % blocks};
     }
   }
 
   /// Plays a beat's moves against the cache; gives the share of its loads that came from memory.
   double play(const BlockProgram& program, const Beat& beat, std::int64_t walk, std::int64_t sm,
-              L2Cache& cache, Bytes& loaded) {
+              L2Cache& cache, Result& result) {
+    using Way = TileMove::Way;
     const std::int64_t side = sm % machine_.l2_partitions;
     std::int64_t bytes = 0;
     std::int64_t missed = 0;
+    std::int64_t added = 0;
     for (std::uint32_t i = beat.first; i < beat.last; ++i) {
       const TileMove& move = program.moves[i];
       const std::int64_t tile = numbers_.number(walk, move);
-      if (move.stored) {
-        cache.store(tile, move.bytes, side);
-      } else {
-        bytes += move.bytes;
-        missed += cache.load(tile, move.bytes, side);
+      switch (move.way) {
+        case Way::store: cache.store(tile, move.bytes, side); break;
+        case Way::load_in_l2:
+          added += move.bytes;
+          cache.load(tile, move.bytes, side);
+          break;
+        case Way::load: bytes += move.bytes; missed += cache.load(tile, move.bytes, side);
       }
     }
-    loaded += Bytes(bytes);
+    result.loaded += Bytes(bytes);
+    result.looked_up += Bytes(bytes + added);
     return bytes == 0 ? 0 : static_cast<double>(missed) / static_cast<double>(bytes);
   }
 
@@ -180,7 +189,7 @@ class Run {
   std::int64_t walks_;
 };
 
-/// Bytes in and out of shared memory in a whole run.
+/// Bytes in and out of shared memory in a whole run whose products aren't made of fragments.
 double shared_bytes(const Tally& tally, const Problem& problem, const Habits& habits) {
   const Bytes moved = tally.sram_of(Operation::load).written + tally.sram_of(Operation::store).read;
   if (habits.lanes) {
@@ -259,7 +268,7 @@ Result<Simulation> simulate(const Problem& problem, const Method& method, const 
   double longest = -1;
   PredictedTime time;
   double launches = 0;
-  const double shared = shared_bytes(tally, problem, habits);
+  double shared = habits.fragments ? 0 : shared_bytes(tally, problem, habits);
   for (std::size_t k = 0; k < run.kernels(); ++k) {
     SimulatedKernel kernel{.name = occupancy[k].kernel};
     kernel.blocks_per_sm = habits.blocks_per_sm.value_or(occupancy[k].blocks_per_sm);
@@ -269,7 +278,8 @@ Result<Simulation> simulate(const Problem& problem, const Method& method, const 
     };
     const Run::Result result =
         run.kernel(k, kernel.blocks_per_sm, cache, progress ? std::function<void(double)>(told) : nullptr);
-    simulation.after_l2.uncached_read += result.loaded;
+    simulation.after_l2.uncached_read += result.looked_up;
+    if (habits.fragments) shared += result.shared;
     kernel.hbm = {Bytes(cache.hbm_read_bytes()) - before.read,
                   Bytes(cache.hbm_write_bytes()) - before.written};
     kernel.blocks = {result.seconds};
@@ -285,7 +295,8 @@ Result<Simulation> simulate(const Problem& problem, const Method& method, const 
                    : floor == hbm                 ? "hbm"
                                                   : "l2";
     if (clock && kernel.bound.empty())
-      kernel.bound = busiest_unit(*clock, demand_of(tally.work, habits.lanes ? shared : 0));
+      kernel.bound =
+          busiest_unit(*clock, demand_of(tally.work, habits.lanes || habits.fragments ? shared : 0));
     time.total = time.total + kernel.total;
     if (kernel.total.value > longest) {
       longest = kernel.total.value;

@@ -26,7 +26,7 @@ struct AfterL2 {
   Flow hbm;
   Bytes waiting;          ///< stored, and still in the cache when the last kernel ends
   Bytes compulsory_read;  ///< each tile once that was not stored before: an endless cache
-  Bytes uncached_read;    ///< SM reads: no cache
+  Bytes uncached_read;    ///< SM reads, and what is added to in the L2: no cache
   [[nodiscard]] double hit_rate() const {
     return uncached_read == Bytes() ? 0 : 1 - ratio(hbm.read, uncached_read);
   }

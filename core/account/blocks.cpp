@@ -22,20 +22,53 @@ Work difference(const Work& after, const Work& before) {
           .exponentials = after.exponentials - before.exponentials};
 }
 
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// Bytes that warps load from shared memory for a product of fragments, and store there for it. A tile pair
+/// is cut into the warps' rows and keys, and all of it is computed, whatever of it is valid. Of the product's
+/// operands one has the warp's own rows or keys and stays in its registers (P, dS; Q where the kernel keeps
+/// it); the other is loaded by each warp whose result it has a part in. Where the warps that made P or dS
+/// aren't those that multiply it, it passes through shared memory.
+double fragment_bytes(const Step& step, const Problem& problem, Tiling tiling, const Fragments& fragments) {
+  const auto row = static_cast<double>(problem.head_dim * size_of(problem.storage));
+  const std::int64_t by_rows = ceil_div(tiling.query_rows, fragments.warp_rows);
+  const std::int64_t by_keys = ceil_div(tiling.key_rows, fragments.warp_keys.value_or(tiling.key_rows));
+  const double queries = static_cast<double>(tiling.query_rows) * row;
+  const double keys = static_cast<double>(tiling.key_rows) * row;
+  const double passed_on = 2 * static_cast<double>(tiling.query_rows * tiling.key_rows) *
+                           static_cast<double>(size_of(problem.storage));
+  switch (step.operation) {
+    case Operation::scores:
+    case Operation::probability_gradient:
+      return keys * static_cast<double>(by_rows) +
+             (fragments.queries_in_registers ? 0 : queries * static_cast<double>(by_keys));
+    case Operation::accumulate: return keys * static_cast<double>(by_rows);
+    case Operation::value_gradient:
+    case Operation::key_gradient:
+      return queries * static_cast<double>(by_keys) + (by_rows > 1 ? passed_on : 0);
+    case Operation::query_gradient:
+      return keys * static_cast<double>(by_rows) + (by_keys > 1 ? passed_on : 0);
+    default: return 0;
+  }
+}
+
 /// Bytes that pass through shared memory in a step: what is moved, and the operands of the products that lie
 /// there. S, P and what is summed stay in registers. Lanes that multiply load what their tile needs: a row's
 /// operand, which all lanes of the row load alike, at half the cost of the other's.
-double shared_bytes(const Step& step, const Problem& problem, const std::optional<LaneTile>& lanes) {
+double shared_bytes(const Step& step, const Problem& problem, Tiling tiling, const Habits& habits) {
   const auto row = static_cast<double>(problem.head_dim * size_of(problem.storage));
   const auto rows = static_cast<double>(step.rows.size());
   const auto keys = static_cast<double>(step.keys.size());
+  const std::optional<LaneTile>& lanes = habits.lanes;
+  const bool moves = step.operation == Operation::load || step.operation == Operation::store;
+  if (habits.fragments && !moves) return fragment_bytes(step, problem, tiling, *habits.fragments);
   if (lanes && (step.operation == Operation::scores || step.operation == Operation::accumulate)) {
     const std::int64_t side = step.operation == Operation::scores ? lanes->keys : lanes->columns;
     return rows * keys * row * operands_a_product(*lanes, side);
   }
   switch (step.operation) {
     case Operation::load:
-    case Operation::store: return static_cast<double>(tile_bytes(step, problem).value());
+    case Operation::store: return step.in_l2 ? 0 : static_cast<double>(tile_bytes(step, problem).value());
     case Operation::scores:
     case Operation::probability_gradient: return (rows + keys) * row;
     case Operation::accumulate:
@@ -53,15 +86,14 @@ double ratio(std::int64_t whole, std::int64_t part) {
 /// Cuts a walk into kernels, blocks and beats.
 class Recorder : public Listener {
  public:
-  Recorder(const Problem& problem, const Method& method, const Clock* clock,
-           const std::optional<LaneTile>& lanes)
+  Recorder(const Problem& problem, const Method& method, const Clock* clock, const Habits& habits)
       : problem_(problem),
         query_tiles_(TileGrid(problem, method.tiling).query_tiles()),
         key_tiles_(TileGrid(problem, method.tiling).key_tiles()),
         tiling_(method.tiling),
         pads_(facts_of(method.algorithm).tiled),
         clock_(clock),
-        lanes_(lanes),
+        habits_(habits),
         ledger_(problem) {}
 
   void kernel(std::string_view, std::int64_t) override {
@@ -85,13 +117,16 @@ class Recorder : public Listener {
       padding_ = ratio(computed_rows(step.rows.size()), step.rows.size()) *
                  ratio(tiling_.key_rows, step.keys.size());
     }
-    shared_ += shared_bytes(step, problem_, lanes_);
+    shared_ += shared_bytes(step, problem_, tiling_, habits_);
     const bool stored = step.operation == Operation::store || step.operation == Operation::initialise;
     if (!stored && step.operation != Operation::load) return;
+    using Way = TileMove::Way;
     block_->moves.push_back({.tile = tile_of(step),
                              .bytes = tile_bytes(step, problem_).value(),
                              .operand = step.operand,
-                             .stored = stored});
+                             .way = stored       ? Way::store
+                                    : step.in_l2 ? Way::load_in_l2
+                                                 : Way::load});
   }
   std::vector<std::vector<std::shared_ptr<const BlockProgram>>> finish(KeyOrder order) {
     end_block();
@@ -114,13 +149,14 @@ class Recorder : public Listener {
     std::vector<std::int64_t> key_tiles;  // of each beat
   };
 
-  /// Rows that are computed where so many are valid: on tensor units those of the warpgroups that have a
-  /// valid one, on FMA units all of the tile.
+  /// Rows that are computed where so many are valid: those of the warpgroups that have a valid one, and all
+  /// of the tile where warps multiply by themselves, on FMA units or fragments.
   [[nodiscard]] std::int64_t computed_rows(std::int64_t valid) const {
     constexpr std::int64_t kWarpgroupRows = 64;
     const std::int64_t groups = (valid + kWarpgroupRows - 1) / kWarpgroupRows;
-    return lanes_ ? tiling_.query_rows
-                  : std::max(valid, std::min(groups * kWarpgroupRows, tiling_.query_rows));
+    return habits_.lanes || habits_.fragments
+               ? tiling_.query_rows
+               : std::max(valid, std::min(groups * kWarpgroupRows, tiling_.query_rows));
   }
   [[nodiscard]] std::int64_t tile_of(const Step& step) const {
     if (is_part(step.operand)) return step.part * query_tiles_ + step.query_tile;
@@ -136,12 +172,15 @@ class Recorder : public Listener {
     const Work now = ledger_.walked().work;
     const auto moves = static_cast<std::uint32_t>(block_->moves.size());
     const std::uint32_t first = block_->beats.empty() ? 0 : block_->beats.back().last;
-    const Demand demand = demand_of(difference(now, before_), shared_);
+    Demand demand = demand_of(difference(now, before_), shared_);
     before_ = now;
     shared_ = 0;
     if (moves == first && demand.products + demand.pointwise == 0) return;
     Beat beat{.first = first, .last = moves, .alone = 1, .busiest = 0};
+    beat.shared_bytes = static_cast<float>(demand.shared_bytes);
     if (clock_ != nullptr) {
+      // Fragments are told of the whole tile as it is.
+      if (habits_.fragments) demand.shared_bytes /= padding_;
       beat.alone = static_cast<float>(padding_ * clock_->alone(demand));
       beat.busiest = static_cast<float>(padding_ * clock_->busiest(demand));
     }
@@ -175,7 +214,7 @@ class Recorder : public Listener {
   bool pads_;           ///< a tile at the ragged edge is filled up and computed
   double padding_ = 1;  ///< computed entries over valid ones, of this beat
   const Clock* clock_;
-  std::optional<LaneTile> lanes_;
+  Habits habits_;
   Ledger ledger_;
   Work before_;
   double shared_ = 0;
@@ -203,10 +242,7 @@ class KernelNames : public Listener {
 }  // namespace
 
 BlockSource::BlockSource(const Problem& problem, const Method& method, Habits habits, const Clock* clock)
-    : problem_(method.algorithm == Algorithm::split_kv ? packed_heads(problem) : problem),
-      method_(method),
-      habits_(habits),
-      clock_(clock) {
+    : problem_(walked_problem(problem, method)), method_(method), habits_(habits), clock_(clock) {
   const std::int64_t query_tiles = TileGrid(problem_, method.tiling).query_tiles();
   KernelNames names(kernels_);
   if (method.pass != Pass::forward) {
@@ -231,7 +267,7 @@ std::int64_t BlockSource::tiles_of(Operand operand) const {
 }
 
 std::vector<BlockSource::Programs> BlockSource::record(std::int64_t part) {
-  Recorder recorder(problem_, method_, clock_, habits_.lanes);
+  Recorder recorder(problem_, method_, clock_, habits_);
   if (method_.pass != Pass::forward) {
     walk(problem_, method_, recorder);
   } else if (parts_ == 1) {

@@ -22,15 +22,20 @@ struct TileMove {
   std::int64_t tile = 0;  ///< its number among the tiles of `operand` in one walk
   std::int64_t bytes = 0;
   Operand operand{};
-  bool stored = false;
+  enum class Way : std::uint8_t {
+    load,
+    store,
+    load_in_l2,  ///< what is added to where it lies: nothing crosses into the SM
+  } way = Way::load;
 };
 
 /// What a block does for one tile: its moves [first, last), and how long it takes.
 struct Beat {
   std::uint32_t first = 0;
   std::uint32_t last = 0;
-  float alone = 0;    ///< seconds, with the SM for itself
-  float busiest = 0;  ///< seconds of the unit that is busy longest
+  float alone = 0;         ///< seconds, with the SM for itself
+  float busiest = 0;       ///< seconds of the unit that is busy longest
+  float shared_bytes = 0;  ///< in and out of shared memory
 };
 
 struct BlockProgram {

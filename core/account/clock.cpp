@@ -10,7 +10,8 @@ namespace {
 /// Of a datasheet's tensor rate this share is reached at the clock that the chip holds: what is left of the
 /// matrix units' time in the best kernels (docs/machine-model.md). Measured rates have it in them.
 constexpr double kTensorShare = 0.86;
-/// Of the shorter of product and softmax so much isn't hidden under the longer.
+/// Of the shorter of two that overlap (products and softmax, arithmetic and loads of fragments) so much isn't
+/// hidden under the longer.
 constexpr double kUnhidden = 0.19;
 
 std::optional<double> rate_of(const Machine& machine, NumberType type) {
@@ -24,6 +25,16 @@ std::optional<double> rate_of(const Machine& machine, NumberType type) {
   }
   return std::nullopt;
 }
+
+/// Products of fragments have a rate of their own where a warpgroup's products are faster.
+std::optional<double> fragment_rate_of(const Machine& machine, NumberType type) {
+  const Machine::FragmentRates& rates = machine.fragment_flops_per_second;
+  if (type == NumberType::fp16) return rates.fp16;
+  if (type == NumberType::bf16) return rates.bf16;
+  return std::nullopt;
+}
+
+double overlapping(double a, double b) { return std::max(a, b) + kUnhidden * std::min(a, b); }
 
 }  // namespace
 
@@ -57,10 +68,14 @@ Result<Clock> Clock::of(const Machine& machine, const Problem& problem, const Ha
   Clock clock;
   clock.tensor_ = products != NumberType::fp32 && products != NumberType::fp64;
   clock.lanes_ = habits.lanes.has_value();
+  clock.fragments_ = habits.fragments.has_value();
   clock.overlap_ = habits.overlap;
   clock.peak_ = *rate;
   const bool measured = machine.rates == "measured";
   clock.products_ = *rate / sms * (clock.tensor_ && !measured ? kTensorShare : 1.0);
+  if (const auto by_fragments = fragment_rate_of(machine, products); clock.fragments_ && by_fragments) {
+    clock.products_ = *by_fragments / sms;
+  }
   // A fused multiply-add is two FLOPs, another operation one.
   clock.pointwise_ = *fp32 / 2 / sms;
   clock.exponentials_ = *machine.exponentials_per_sm_per_clock * machine.clock_hz;
@@ -85,13 +100,16 @@ double Clock::alone(const Demand& demand) const {
   // FMAs wait for their operands: few warps fit an SM with so much in registers, and one's loads hide little
   // under another's arithmetic.
   if (lanes_) return products + softmax + t.sram;
-  const double arithmetic = overlap_ == Overlap::serial || !tensor_
-                                ? products + softmax
-                                : std::max(products, softmax) + kUnhidden * std::min(products, softmax);
+  // A warp waits for the fragments that it multiplies, and goes on to softmax when they are done: the others
+  // of its SM are as far as it is. Loads of the next fragments are under way meanwhile.
+  if (fragments_) return overlapping(products + softmax, t.sram);
+  const double arithmetic =
+      overlap_ == Overlap::serial || !tensor_ ? products + softmax : overlapping(products, softmax);
   return std::max(arithmetic, t.sram);
 }
 
 double Clock::busiest(const Demand& demand) const {
+  if (fragments_) return alone(demand);
   const UnitTimes t = on_one_sm(demand);
   return std::max({t.tensor, t.fma, t.exponential, t.sram});
 }

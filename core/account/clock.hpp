@@ -49,7 +49,8 @@ class Clock {
   [[nodiscard]] UnitTimes on_one_sm(const Demand& demand) const;
   /// A block that has an SM for itself.
   [[nodiscard]] double alone(const Demand& demand) const;
-  /// The unit that the demand keeps busy for longest: so long the block holds up the others of its SM.
+  /// The unit that the demand keeps busy for longest: so long the block holds up the others of its SM. Of a
+  /// kernel that multiplies fragments all that it takes.
   [[nodiscard]] double busiest(const Demand& demand) const;
 
   /// Matrix products run on tensor units, and not on the FMA units that softmax needs.
@@ -59,7 +60,8 @@ class Clock {
 
  private:
   bool tensor_ = false;
-  bool lanes_ = false;  ///< operands pass from shared memory through registers
+  bool lanes_ = false;      ///< operands pass from shared memory through registers
+  bool fragments_ = false;  ///< likewise, to the tensor units
   Overlap overlap_{};
   double peak_ = 0;
   // Of one SM, in a second.

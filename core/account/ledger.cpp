@@ -24,6 +24,7 @@ void Ledger::release(Operand, Bytes size) { alive_ = alive_ - size; }
 
 void Ledger::move_in(const Step& step, Bytes bytes) {
   if (!step.again) tally_.hbm_of(step.operand).read += bytes;
+  if (step.in_l2) return;
   tally_.sm_of(step.operand).read += bytes;
   tally_.sram_of(step.operation).written += bytes;
 }

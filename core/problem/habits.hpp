@@ -18,6 +18,7 @@ enum class LaunchOrder {
   longest_first,  ///< tile by tile falling, heads slowest: under a causal mask the longest of a head start
                   ///< first
   heads_first,    ///< heads fastest: the same tile of every head, then the next tile
+  longest_of_all_first,  ///< the same with the tiles falling: the longest tiles of all heads start first
   persistent,  ///< as many blocks as fit are launched once, and each takes the next tile in the order of rows
 };
 
@@ -30,7 +31,7 @@ enum class Overlap {
   serial,      ///< softmax waits for the product and the product for softmax; other blocks of the SM fill in
 };
 
-inline constexpr std::array<std::string_view, 4> kLaunchOrders{"rows", "longest-first", "heads-first",
+inline constexpr std::array<std::string_view, 5> kLaunchOrders{"rows", "longest-first", "heads-first", "longest-of-all-first",
                                                                "persistent"};
 inline constexpr std::array<std::string_view, 2> kKeyOrders{"forward", "reverse"};
 inline constexpr std::array<std::string_view, 2> kOverlaps{"overlapped", "serial"};
@@ -55,12 +56,23 @@ struct LaneTile {
   std::int64_t columns = 1;
 };
 
+/// What a warp multiplies at a time in a kernel that gives the tensor units fragments from its registers
+/// (mma.sync), as against products of a whole warpgroup from shared memory (wgmma). So many rows and keys of
+/// a tile pair are its own; what it multiplies them by it loads from shared memory, and so does every other
+/// warp that needs the same.
+struct Fragments {
+  std::int64_t warp_rows = 16;
+  std::optional<std::int64_t> warp_keys;  ///< all of the tile where absent
+  bool queries_in_registers = false;      ///< else a warp loads its rows of Q again for every key tile
+};
+
 struct Habits {
   LaunchOrder launch_order = LaunchOrder::rows;
   KeyOrder key_order = KeyOrder::forward;
   Overlap overlap = Overlap::overlapped;
   std::optional<std::int64_t> blocks_per_sm;  ///< what occupancy allows where absent
   std::optional<LaneTile> lanes;  ///< products run on the FMA units; absent: where the type's products run
+  std::optional<Fragments> fragments;  ///< products are made by warps, fragment by fragment
 };
 
 }  // namespace flashsim

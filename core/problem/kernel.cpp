@@ -44,6 +44,31 @@ Outcome problem_of_kernel(const KernelFacts& facts, const Problem& problem, cons
   return check_switches(switches, facts.algorithm);
 }
 
+/// What a kernel on the tensor units works on: its tiles, what of them is a warp's, and the blocks that an SM
+/// holds where registers are laid out for so many.
+struct FragmentPlan {
+  Tiling tiling;
+  Fragments fragments;
+  std::optional<std::int64_t> blocks_per_sm;
+};
+
+FragmentPlan plan_of(Kernel kernel, const Problem& problem) {
+  const std::int64_t d = problem.head_dim;
+  if (kernel == Kernel::flash_split_kv) {
+    // Few rows are one warp's, and the warps of a block have parts of the keys.
+    const Tiling tiling = packed_tiling(problem);
+    return {tiling, {.warp_rows = std::min<std::int64_t>(tiling.query_rows, 32)}, std::nullopt};
+  }
+  if (kernel == Kernel::flash_backward) {
+    const Tiling tiling = d <= 64 ? Tiling{128, 128} : Tiling{64, 128};
+    return {tiling, {.warp_rows = tiling.query_rows, .warp_keys = 16}, 1};
+  }
+  // O and S fill the registers (cuda/ladder/04_flash_tensor_kernels.hpp).
+  if (d <= 64) return {{128, 128}, {.warp_rows = 32}, 2};
+  if (d <= 128) return {{128, 64}, {.warp_rows = 32}, 2};
+  return {{64, 64}, {.warp_rows = 16}, 2};
+}
+
 }  // namespace
 
 Result<Kernel> kernel_named(std::string_view name) {
@@ -61,7 +86,8 @@ Outcome check_kernel(Kernel kernel, const Problem& problem, const Switches& swit
   if (!error) return std::nullopt;
   std::vector<std::string_view> others;
   for (const KernelFacts& facts : kKernels) {
-    if (!problem_of_kernel(facts, problem, switches)) others.push_back(facts.name);
+    const bool same_pass = facts.pass == facts_of(kernel).pass;
+    if (same_pass && !problem_of_kernel(facts, problem, switches)) others.push_back(facts.name);
   }
   error->hint = others.empty() ? "no kernel takes it; run it on the CPU"
                                : fmt::format("taken by {}", fmt::join(others, ", "));
@@ -78,13 +104,12 @@ Method method_of(Kernel kernel, const Problem& problem) {
       // A warp keeps 16 rows of O in registers; what is left of a block's shared memory sets the keys.
       method.tiling = problem.head_dim <= 128 ? Tiling{128, 64} : Tiling{64, 32};
       break;
-    case Kernel::flash_tensor:
-      method.tiling = problem.head_dim <= 128 ? Tiling{128, 64} : Tiling{64, 64};
-      break;
-    case Kernel::flash_split_kv: method.tiling = packed_tiling(problem); break;
     case Kernel::flash_backward:
-      method.tiling = problem.head_dim <= 64 ? Tiling{128, 128} : Tiling{64, 128};
-      break;
+      method.packs_groups = true;
+      method.sums_in_l2 = true;
+      [[fallthrough]];
+    case Kernel::flash_tensor:
+    case Kernel::flash_split_kv: method.tiling = plan_of(kernel, problem).tiling; break;
   }
   return method;
 }
@@ -96,9 +121,16 @@ Habits habits_of(Kernel kernel, const Problem& problem) {
       habits.lanes = {.rows = 4, .keys = 4, .columns = (problem.head_dim + 15) / 16};
       break;
     case Kernel::standard_cublas: break;
-    case Kernel::flash_tensor: habits.launch_order = LaunchOrder::longest_first; break;
-    case Kernel::flash_split_kv: break;
-    case Kernel::flash_backward: break;
+    case Kernel::flash_tensor:
+      if (problem.causal) habits.launch_order = LaunchOrder::longest_of_all_first;
+      [[fallthrough]];
+    case Kernel::flash_split_kv:
+    case Kernel::flash_backward: {
+      const FragmentPlan plan = plan_of(kernel, problem);
+      habits.fragments = plan.fragments;
+      habits.blocks_per_sm = plan.blocks_per_sm;
+      break;
+    }
     case Kernel::flash_fp32:
       habits.launch_order = LaunchOrder::longest_first;
       habits.blocks_per_sm = 1;  // registers or shared memory leave no room for two

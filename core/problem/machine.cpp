@@ -89,6 +89,11 @@ Result<Machine> read_machine(const NamedText& data) {
                                 .fp8 = rate(inner, "fp8")};
     if (auto error = inner.finish()) reader.fail(*error);
   }
+  if (const nlohmann::json* rates = reader.object("fragment_flops_per_second")) {
+    JsonReader inner(*rates, reader.path_of("fragment_flops_per_second"));
+    machine.fragment_flops_per_second = {.fp16 = rate(inner, "fp16"), .bf16 = rate(inner, "bf16")};
+    if (auto error = inner.finish()) reader.fail(*error);
+  }
   machine.rates = reader.text("rates").value_or("datasheet");
   machine.uncertain = read_names(reader, "uncertain");
   machine.measured = read_names(reader, "measured");

@@ -36,6 +36,11 @@ struct Machine {
   struct Rates {
     std::optional<double> fp64, fp32, tf32, fp16, bf16, fp8;
   } flops_per_second;
+  /// Rates of products that warps make of fragments in their registers (mma.sync), where they are another
+  /// than the type's own.
+  struct FragmentRates {
+    std::optional<double> fp16, bf16;
+  } fragment_flops_per_second;
   std::string rates;                   ///< "datasheet" or "measured"
   std::vector<std::string> uncertain;  ///< keys of the data file whose value is uncertain
   std::vector<std::string> measured;   ///< keys whose value was measured on such a machine

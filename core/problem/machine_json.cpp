@@ -55,6 +55,8 @@ ordered_json machine_json(const Machine& m) {
         {"fp16", rate(rates.fp16)},
         {"bf16", rate(rates.bf16)},
         {"fp8", rate(rates.fp8)}}},
+      {"fragment_flops_per_second",
+       {{"fp16", rate(m.fragment_flops_per_second.fp16)}, {"bf16", rate(m.fragment_flops_per_second.bf16)}}},
       {"rates", m.rates},
       {"uncertain", m.uncertain},
       {"measured", m.measured},

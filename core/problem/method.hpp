@@ -43,8 +43,13 @@ struct Method {
   Pass pass = Pass::forward;
   EagerPasses passes;  ///< eager
   bool deterministic =
-      false;                ///< flash2 backward: dQ in a kernel of its own, so that nothing is added in HBM
-  std::int64_t splits = 1;  ///< split-kv: into so many parts the keys are split
+      false;  ///< flash2 backward: dQ in a kernel of its own, so that nothing is added in HBM
+  /// flash2 backward, and no forward beside it: the query heads of a group are packed, as in split-kv, so
+  /// that K and V are loaded and dK and dV stored once for the group.
+  bool packs_groups = false;
+  /// flash2 backward: where key tiles add to dQ the L2 does the sum, and nothing of it crosses into the SMs.
+  bool sums_in_l2 = false;
+  std::int64_t splits = 1;                      ///< split-kv: into so many parts the keys are split
   std::shared_ptr<const BlockPattern> pattern;  ///< block-sparse: the tiles that are there
 };
 
@@ -53,10 +58,21 @@ constexpr bool masks_in_a_pass(const Problem& problem, const Method& method) {
   return problem.causal ? method.passes.mask : method.passes.padding_mask;
 }
 
-/// The walks that make up all heads: each is that of one query head, and of one key/value head in split-kv,
-/// which packs the query heads of a group.
+/// The query heads of a group are walked as one.
+constexpr bool packs_heads(const Method& method) {
+  return method.algorithm == Algorithm::split_kv ||
+         (method.packs_groups && method.algorithm == Algorithm::flash2 && method.pass == Pass::backward);
+}
+
+/// The problem as the walks see it: with the heads of a group packed where the method packs them.
+constexpr Problem walked_problem(const Problem& problem, const Method& method) {
+  return packs_heads(method) ? packed_heads(problem) : problem;
+}
+
+/// The walks that make up all heads: each is that of one query head, or of one key/value head where the
+/// query heads of a group are packed.
 constexpr Count walks_of(const Problem& problem, const Method& method) {
-  return Count(problem.batch) * (method.algorithm == Algorithm::split_kv ? problem.kv_heads : problem.heads);
+  return Count(problem.batch) * (packs_heads(method) ? problem.kv_heads : problem.heads);
 }
 
 }  // namespace flashsim

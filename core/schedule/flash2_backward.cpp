@@ -3,6 +3,9 @@
 // in HBM, in the accumulation type; where that isn't the storage type it is a tensor of its own, converted in
 // the end.
 //
+// On a GPU the L2 can do the sum (sums_in_l2): a block sends what it adds, and reads nothing. The query heads
+// of a group can be packed (packs_groups): then dK and dV are summed over the group on the chip.
+//
 // Which thread block adds first is chance on a GPU, and the last bits with it. Deterministic, no block adds
 // to what another made: dQ has a kernel of its own, query tiles outside, that computes S, P and dP once more.
 #include <optional>
@@ -46,8 +49,10 @@ void walk_score_gradient(const TileGrid& grid, bool of_values, std::int64_t i, s
   listener.step(grid.at(score_gradient, i, j));
 }
 
-/// A thread block for every key tile. It adds to `sum` where that isn't left to a kernel of its own.
-void walk_gradients(const TileGrid& grid, std::optional<Operand> sum, Range part, Listener& listener) {
+/// A thread block for every key tile. It adds to `sum` where that isn't left to a kernel of its own; `in_l2`:
+/// by sending what is to be added, and not by loading the sum.
+void walk_gradients(const TileGrid& grid, std::optional<Operand> sum, bool in_l2, Range part,
+                    Listener& listener) {
   listener.allocate(Operand::dK, whole_size(Operand::dK, grid.problem()));
   listener.allocate(Operand::dV, whole_size(Operand::dV, grid.problem()));
   listener.kernel(sum ? "gradients" : "key_value_gradients", grid.key_tiles());
@@ -65,7 +70,9 @@ void walk_gradients(const TileGrid& grid, std::optional<Operand> sum, Range part
       }
       walk_score_gradient(grid, true, i, j, listener);
       if (sum) {
-        listener.step(grid.move(load, *sum, i, j));
+        Step read = grid.move(load, *sum, i, j);
+        read.in_l2 = in_l2;
+        listener.step(read);
         listener.step(grid.at(query_gradient, i, j));
         listener.step(grid.move(store, *sum, i, j));
       }
@@ -113,16 +120,17 @@ void walk_conversion(const TileGrid& grid, Range part, Listener& listener) {
 }  // namespace
 
 void walk_flash2_backward(const Problem& problem, const Method& method, Listener& listener) {
-  const TileGrid grid(problem, method.tiling);
+  const Problem walked = walked_problem(problem, method);
+  const TileGrid grid(walked, method.tiling);
   if (method.deterministic) {
     walk_deltas(grid, std::nullopt, grid.every_query_tile(), listener);
-    walk_gradients(grid, std::nullopt, grid.every_key_tile(), listener);
+    walk_gradients(grid, std::nullopt, false, grid.every_key_tile(), listener);
     return walk_query_gradient(grid, listener);
   }
-  using enum BackwardKernel;
-  walk_flash2_backward(deltas, problem, method.tiling, grid.every_query_tile(), listener);
-  walk_flash2_backward(gradients, problem, method.tiling, grid.every_key_tile(), listener);
-  walk_flash2_backward(conversion, problem, method.tiling, grid.every_query_tile(), listener);
+  const Operand sum = query_gradient_sum(walked);
+  walk_deltas(grid, sum, grid.every_query_tile(), listener);
+  walk_gradients(grid, sum, method.sums_in_l2, grid.every_key_tile(), listener);
+  if (sum == Operand::dQ_sum) walk_conversion(grid, grid.every_query_tile(), listener);
 }
 
 void walk_flash2_backward(BackwardKernel kernel, const Problem& problem, Tiling tiling, Range tiles,
@@ -131,7 +139,7 @@ void walk_flash2_backward(BackwardKernel kernel, const Problem& problem, Tiling 
   const Operand sum = query_gradient_sum(problem);
   switch (kernel) {
     case BackwardKernel::deltas: return walk_deltas(grid, sum, tiles, listener);
-    case BackwardKernel::gradients: return walk_gradients(grid, sum, tiles, listener);
+    case BackwardKernel::gradients: return walk_gradients(grid, sum, false, tiles, listener);
     case BackwardKernel::conversion:
       if (sum == Operand::dQ_sum) walk_conversion(grid, tiles, listener);
   }

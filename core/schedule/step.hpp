@@ -27,6 +27,7 @@ struct Step {
   Range keys;                    ///< valid rows of key tile j (softmax: all keys; reset of a part: its keys)
   bool again = false;            ///< a load of what this kernel has already loaded: it crosses into the
                                  ///< SM once more, and in the papers' model HBM was read the first time
+  bool in_l2 = false;            ///< a load of what is added to where it lies: it doesn't cross into the SM
   bool idle = false;             ///< a mask on a tile that is visible whole: nothing is done
   bool elsewhere = false;        ///< where a walk is taken in parts: an earlier part makes this step too, and
                                  ///< there it counts

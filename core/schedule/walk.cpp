@@ -35,8 +35,8 @@ void walk_forward(const Problem& problem, const Method& method, Range part, List
 }  // namespace
 
 Range query_tiles_of(const Problem& problem, const Method& method) {
-  const bool packs = method.algorithm == Algorithm::split_kv;
-  return TileGrid(packs ? packed_heads(problem) : problem, method.tiling).every_query_tile();
+  const Problem walked = walked_problem(problem, method);
+  return TileGrid(walked, method.tiling).every_query_tile();
 }
 
 void walk(const Problem& problem, const Method& method, Listener& listener) {

@@ -37,7 +37,11 @@ constexpr std::array kRates{
     Rate{"flops_per_second.tf32", "FLOP/s", [](const Machine& m) { return m.flops_per_second.tf32; }},
     Rate{"flops_per_second.fp16", "FLOP/s", [](const Machine& m) { return m.flops_per_second.fp16; }},
     Rate{"flops_per_second.bf16", "FLOP/s", [](const Machine& m) { return m.flops_per_second.bf16; }},
-    Rate{"flops_per_second.fp8", "FLOP/s", [](const Machine& m) { return m.flops_per_second.fp8; }}};
+    Rate{"flops_per_second.fp8", "FLOP/s", [](const Machine& m) { return m.flops_per_second.fp8; }},
+    Rate{"fragment_flops_per_second.fp16", "FLOP/s",
+         [](const Machine& m) { return m.fragment_flops_per_second.fp16; }},
+    Rate{"fragment_flops_per_second.bf16", "FLOP/s",
+         [](const Machine& m) { return m.fragment_flops_per_second.bf16; }}};
 
 /// What a reader of the file would refuse.
 Outcome check_rates(const Machine& machine) {

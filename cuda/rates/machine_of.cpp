@@ -78,7 +78,9 @@ std::string notes(const CudaDevice& device, const DriverVersions& driver, const 
       "memory_bytes_per_second: a copy of {} in device memory, read and written, the faster of a kernel's "
       "({}) and "
       "cudaMemcpyAsync's ({}). l2_bytes_per_second: {} read again and again, past the L1. fp32 and fp64 are "
-      "multiply-adds in registers, on the FMA units alone. {} clock_hz is what the SMs held during the "
+      "multiply-adds in registers, on the FMA units alone. fragment_flops_per_second: mma.sync from "
+      "registers. {} "
+      "clock_hz is what the SMs held during the "
       "float32 "
       "multiply-adds. launch_seconds: an empty kernel behind other work, by events; alone on an idle device "
       "{}, "
@@ -117,10 +119,12 @@ Machine machine_of(const CudaDevice& device, const DriverVersions& driver, const
                            .tf32 = four_digits(rates.matrix_tf32),
                            .fp16 = four_digits(rates.matrix_fp16),
                            .bf16 = four_digits(rates.matrix_bf16)},
+      .fragment_flops_per_second = {.fp16 = four_digits(rates.fragments_fp16),
+                                    .bf16 = four_digits(rates.fragments_bf16)},
       .rates = "measured",
       .measured = {"memory_bytes_per_second", "l2_bytes_per_second", "clock_hz",
                    "shared_memory_bytes_per_sm_per_clock", "launch_seconds", "exponentials_per_sm_per_clock",
-                   "flops_per_second"},
+                   "flops_per_second", "fragment_flops_per_second"},
       .notes = notes(device, driver, rates, like),
       .source = "flashsim calibrate; the sizes are what the CUDA runtime says"};
   if (!like) machine.uncertain = {"l2_partitions"};

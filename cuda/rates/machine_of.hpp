@@ -26,6 +26,8 @@ struct MeasuredRates {
   double exponentials_per_sm_per_clock = 0;
   double shared_memory_bytes_per_sm_per_clock = 0;
 
+  double fragments_fp16 = 0, fragments_bf16 = 0;  ///< FLOPs a second of products from registers (mma.sync)
+
   std::int64_t matrix_n = 0;                                                 ///< the products were of N × N
   std::optional<double> matrix_fp16, matrix_bf16, matrix_tf32, matrix_fp32;  ///< FLOPs a second
   std::optional<double> matrix_clock_hz;  ///< that the SMs held during the fp16 products

@@ -22,7 +22,7 @@ class Phases {
  public:
   explicit Phases(const DeviceProgress& progress) : progress_(progress) {}
   void next(std::string_view phase) {
-    constexpr int kAll = 8;
+    constexpr int kAll = 9;
     if (progress_) progress_(phase, static_cast<double>(begun_) / kAll);
     ++begun_;
   }
@@ -60,6 +60,10 @@ Machine calibrate_on(int device, const DeviceProgress& progress) {
   phases.next("shared memory");
   rates.shared_memory_bytes_per_sm_per_clock =
       measure_unit(Unit::shared_memory, pool, sms, stream).per_sm_per_clock;
+
+  phases.next("products of fragments");
+  rates.fragments_fp16 = measure_unit(Unit::fragments_fp16, pool, sms, stream).per_second;
+  rates.fragments_bf16 = measure_unit(Unit::fragments_bf16, pool, sms, stream).per_second;
 
   phases.next("copies");
   const CopyRates copies = measure_copies(pool, sms, stream);

@@ -2,13 +2,14 @@
 
 #include <vector>
 
+#include "cuda/pieces/matrix_fragment.cuh"
 #include "cuda/rates/steady.hpp"
 
 namespace flashsim {
 namespace {
 
-/// One block an SM, with eight warps for each of its four schedulers.
-constexpr int kThreads = 1024;
+/// One block an SM, with at most eight warps for each of its four schedulers.
+constexpr int kMostThreads = 1024;
 constexpr double kKernelSeconds = 0.02;
 
 /// How long a block took, in cycles of its SM and in time.
@@ -51,6 +52,7 @@ __device__ float own_number() {
 /// other bits at every step.
 template <class T>
 struct MultiplyAdds {
+  static constexpr int kThreads = kMostThreads;
   static constexpr int kPerRound = 8 * 32;
   static constexpr double kEach = 2;
   static __device__ float rounds(int times) {
@@ -72,6 +74,7 @@ struct MultiplyAdds {
 
 /// x ← 2^−x, which stays between 0 and 2.
 struct Exponentials {
+  static constexpr int kThreads = kMostThreads;
   static constexpr int kPerRound = 8 * 8;
   static constexpr double kEach = 1;
   static __device__ float rounds(int times) {
@@ -92,6 +95,7 @@ struct Exponentials {
 
 /// 16 bytes a thread, neighbours side by side: no bank is asked twice.
 struct SharedReads {
+  static constexpr int kThreads = kMostThreads;
   static constexpr int kRows = 16;
   static constexpr int kPerRound = kRows;
   static constexpr double kEach = sizeof(float4);
@@ -124,8 +128,59 @@ struct SharedReads {
   }
 };
 
+/// C += A B, of a 64 × 32 tile of C as a warp of attention holds it: every A meets every B, and no product
+/// waits for the one before it. Elements of A and B have any sign, so that C stays small.
+template <class T>
+struct FragmentProducts {
+  static constexpr int kThreads = 256;
+  static constexpr int kAs = 4;
+  static constexpr int kBs = 4;
+  static constexpr int kSteps = 4;
+  static constexpr int kPerRound = kSteps * kAs * kBs;
+  static constexpr double kEach =
+      2.0 * kFragmentRows * kFragmentKeys * kFragmentTerms / 32;  ///< a thread's part
+  static __device__ float rounds(int times) {
+    std::uint32_t a[kAs][4];
+    std::uint32_t b[kBs][2];
+    float c[kAs][kBs][4] = {};
+    float number = own_number();
+    const auto next_pair = [&] {
+      const float first = number - 0.5F;
+      number = number * 7.31F - floorf(number * 7.31F);
+      const float second = number - 0.5F;
+      number = number * 5.77F + 0.123F - floorf(number * 5.77F + 0.123F);
+      return rounded_pair<T>(first, second);
+    };
+    for (auto& fragment : a) {
+      for (std::uint32_t& pair : fragment) pair = next_pair();
+    }
+    for (auto& fragment : b) {
+      for (std::uint32_t& pair : fragment) pair = next_pair();
+    }
+    for (int time = 0; time < times; ++time) {
+#pragma unroll
+      for (int step = 0; step < kSteps; ++step) {
+#pragma unroll
+        for (int i = 0; i < kAs; ++i) {
+#pragma unroll
+          for (int j = 0; j < kBs; ++j) {
+            multiply_add<T>(c[i][j], a[(i + step) % kAs], b[j][0], b[j][1]);
+          }
+        }
+      }
+    }
+    float sum = 0;
+    for (const auto& row : c) {
+      for (const auto& fragment : row) {
+        for (const float each : fragment) sum += each;
+      }
+    }
+    return sum;
+  }
+};
+
 template <class Unit>
-__global__ void __launch_bounds__(kThreads) work(int times, Span* spans, float* out) {
+__global__ void __launch_bounds__(Unit::kThreads) work(int times, Span* spans, float* out) {
   const BlockClock clock;
   const float result = Unit::rounds(times);
   clock.stop(spans);
@@ -139,7 +194,7 @@ UnitRate measure(MemoryPool& pool, int sms, cudaStream_t stream) {
   const PoolArray<Span> spans(pool, blocks, stream);
   const PoolArray<float> out(pool, 1, stream);
   const auto launch = [&](int times) {
-    work<Unit><<<sms, kThreads, 0, stream>>>(times, spans.data(), out.data());
+    work<Unit><<<sms, Unit::kThreads, 0, stream>>>(times, spans.data(), out.data());
   };
   EventTimer timer;
   (void)timer.seconds(stream, [&] { launch(kFirstTimes); });
@@ -158,7 +213,7 @@ UnitRate measure(MemoryPool& pool, int sms, cudaStream_t stream) {
     cycles.push_back(static_cast<double>(span.cycles));
     clocks.push_back(1e9 * static_cast<double>(span.cycles) / static_cast<double>(span.nanoseconds));
   }
-  const double by_block = Unit::kEach * Unit::kPerRound * kThreads * times;
+  const double by_block = Unit::kEach * Unit::kPerRound * Unit::kThreads * times;
   return {.per_second = by_block * sms / seconds,
           .per_sm_per_clock = by_block / median(std::move(cycles)),
           .clock_hz = median(std::move(clocks))};
@@ -172,6 +227,8 @@ UnitRate measure_unit(Unit unit, MemoryPool& pool, int sms, cudaStream_t stream)
     case Unit::fp64: return measure<MultiplyAdds<double>>(pool, sms, stream);
     case Unit::exponentials: return measure<Exponentials>(pool, sms, stream);
     case Unit::shared_memory: return measure<SharedReads>(pool, sms, stream);
+    case Unit::fragments_fp16: return measure<FragmentProducts<__half>>(pool, sms, stream);
+    case Unit::fragments_bf16: return measure<FragmentProducts<__nv_bfloat16>>(pool, sms, stream);
   }
   return {};
 }

@@ -1,5 +1,5 @@
 // What the units of an SM do, each by a kernel that does nothing else: multiply-adds in registers,
-// exponentials, and reads of shared memory.
+// exponentials, reads of shared memory, and products of fragments.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -16,10 +16,12 @@ struct UnitRate {
 };
 
 enum class Unit {
-  fp32,           ///< FLOPs, two for a fused multiply-add
-  fp64,           ///< likewise
-  exponentials,   ///< ex2.approx, which every exponential of a float32 kernel becomes
-  shared_memory,  ///< bytes read
+  fp32,            ///< FLOPs, two for a fused multiply-add
+  fp64,            ///< likewise
+  exponentials,    ///< ex2.approx, which every exponential of a float32 kernel becomes
+  shared_memory,   ///< bytes read
+  fragments_fp16,  ///< FLOPs of products that warps make of fragments in registers (mma.sync)
+  fragments_bf16,  ///< likewise
 };
 
 /// Throws CudaError.

@@ -108,7 +108,7 @@ TEST_CASE("the blocks load and store what the account says crosses into and out 
                   const TileMove& move = block->moves[i];
                   REQUIRE(move.tile >= 0);
                   REQUIRE(move.tile < source.tiles_of(move.operand));
-                  (move.stored ? stored : loaded) += move.bytes;
+                  (move.way == TileMove::Way::store ? stored : loaded) += move.bytes;
                 }
               }
               REQUIRE(moves == block->moves.size());

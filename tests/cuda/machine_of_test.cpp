@@ -36,6 +36,8 @@ MeasuredRates some_rates() {
           .clock_hz = 1.734567e9,
           .exponentials_per_sm_per_clock = 15.98765,
           .shared_memory_bytes_per_sm_per_clock = 127.4567,
+          .fragments_fp16 = 6.123456e14,
+          .fragments_bf16 = 6.234567e14,
           .matrix_n = 8192,
           .matrix_fp16 = 7.303149e14,
           .matrix_bf16 = 7.572149e14,
@@ -69,6 +71,8 @@ TEST_CASE("a measured machine has the driver's sizes and the measured rates, to 
   CHECK(machine.flops_per_second.fp16 == 730'300'000'000'000);
   CHECK(machine.flops_per_second.bf16 == 757'200'000'000'000);
   CHECK(machine.flops_per_second.tf32 == 398'000'000'000'000);
+  CHECK(machine.fragment_flops_per_second.fp16 == 612'300'000'000'000);
+  CHECK(machine.fragment_flops_per_second.bf16 == 623'500'000'000'000);
   CHECK(machine.exponentials_per_sm_per_clock == 15.99);
   CHECK(machine.shared_memory_bytes_per_sm_per_clock == 127.5);
   CHECK(machine.launch_seconds == 2.346e-6);

@@ -35,6 +35,7 @@ TEST_CASE("every built-in machine comes back from its JSON as it went in") {
     CHECK(back.l2_bandwidth.has_value() == machine.l2_bandwidth.has_value());
     CHECK(back.launch_seconds == machine.launch_seconds);
     CHECK(back.flops_per_second.fp8 == machine.flops_per_second.fp8);
+    CHECK(back.fragment_flops_per_second.fp16 == machine.fragment_flops_per_second.fp16);
     CHECK(back.measured == machine.measured);
   }
 }

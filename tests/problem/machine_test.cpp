@@ -193,6 +193,18 @@ TEST_CASE("a machine file of another schema is refused") {
   CHECK(message_with("schema", 1) == "'m.json': schema must be a text of one line, not 1");
 }
 
+TEST_CASE("products of fragments have a rate of their own on Hopper, below the type's") {
+  for (const Machine& machine : built_in_machines()) {
+    INFO(machine.name);
+    const bool hopper = machine.name.starts_with("h100") || machine.name.starts_with("h200");
+    CHECK(machine.fragment_flops_per_second.fp16.has_value() == hopper);
+    CHECK(machine.fragment_flops_per_second.bf16.has_value() == hopper);
+    if (!hopper) continue;
+    CHECK(machine.fragment_flops_per_second.fp16 < machine.flops_per_second.fp16);
+    CHECK(machine.fragment_flops_per_second.bf16 < machine.flops_per_second.bf16);
+  }
+}
+
 TEST_CASE("a machine file with values that make no sense is refused") {
   CHECK(message_with("sms", "108") == "'m.json': sms must be a whole number, not \"108\"");
   CHECK(message_with("sms", -1) == "'m.json': sms must be at least 1, not -1");
@@ -204,6 +216,10 @@ TEST_CASE("a machine file with values that make no sense is refused") {
         "'m.json': exponentials_per_sm_per_clock must be above 0, not 0");
   CHECK(message_with("flops_per_second", {{"fp16", -1}}) ==
         "'m.json': flops_per_second.fp16 must be above 0, not -1");
+  CHECK(message_with("fragment_flops_per_second", {{"bf16", 0}}) ==
+        "'m.json': fragment_flops_per_second.bf16 must be above 0, not 0");
+  CHECK(message_with("fragment_flops_per_second", {{"fp32", 1}}) ==
+        "'m.json': unknown key fragment_flops_per_second.fp32");
   CHECK(message_with("flops_per_second", 3) == "'m.json': flops_per_second must be an object, not 3");
   CHECK(message_with("shared_memory_per_block_bytes", 167937) ==
         "'m.json': a block's shared memory (167937 B) is larger than an SM's (167936 B)");

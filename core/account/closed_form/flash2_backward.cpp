@@ -10,13 +10,18 @@ namespace {
 using enum Operation;
 
 /// dQ is a sum in HBM, of its own where the accumulation type isn't the storage type, and converted then.
-void write_summed_query_gradient(FigureWriter& w, const VisitedSymbols& v, bool apart) {
+void write_summed_query_gradient(FigureWriter& w, const VisitedSymbols& v, bool apart, bool in_l2) {
   const Operand sum = apart ? Operand::dQ_sum : Operand::dQ;
   const Formula visited_sum = v.rows * w.depth * w.summed;
   w.initial_write(sum, w.seq * w.depth * w.summed);
   w.hbm_read(sum, visited_sum);
   w.hbm_write(sum, visited_sum);
-  w.sram_write(load, visited_sum);
+  if (in_l2) {
+    // What the papers' model reads doesn't cross into an SM, but for the conversion.
+    w.sm_read(sum, apart ? w.seq * w.depth * w.summed : Formula(0));
+  } else {
+    w.sram_write(load, visited_sum);
+  }
   w.sram_read(store, visited_sum);
   write_visited_query_gradient(w, v);
   w.kernel("gradients", w.key_tiles);
@@ -52,7 +57,12 @@ void write_apart_query_gradient(FigureWriter& w, const VisitedSymbols& v) {
 }  // namespace
 
 Prediction predict_flash2_backward(const Problem& problem, const Method& method, Explain explain) {
-  FigureWriter w(problem, method, explain);
+  const Problem walked = walked_problem(problem, method);
+  FigureWriter w(walked, method, explain);
+  if (packs_heads(method)) {
+    w.heads = w.symbol("B·Hkv", walks_of(problem, method));
+    w.seq = w.symbol("G·N", walked.seq);
+  }
   const VisitedSymbols v(w.sums);
   const Formula reached = Formula("keys reached", w.sums.keys_reached) * w.depth * w.stored;
   const Formula queries = w.seq * w.depth * w.stored;
@@ -92,7 +102,7 @@ Prediction predict_flash2_backward(const Problem& problem, const Method& method,
   if (method.deterministic) {
     write_apart_query_gradient(w, v);
   } else {
-    write_summed_query_gradient(w, v, apart);
+    write_summed_query_gradient(w, v, apart, method.sums_in_l2);
   }
   return w.finish();
 }

@@ -99,7 +99,7 @@ Visited visited_sums(const Problem& problem, Tiling tiling) {
       pair_sums(line.sum(full_tiles, br - 1 + first, Edge::touched), last_touched, br, last_rows);
   const PairSums whole = pair_sums(line.sum(full_tiles, first, Edge::seen_whole),
                                    line.at(full_tiles * br + first, Edge::seen_whole), br, last_rows);
-  const Prefix every = line.at(problem.kv_seq, Edge::touched);
+  const Prefix every = line.at(Wide(problem.kv_seq) * problem.rows_per_query, Edge::touched);
   const PairSums all = pair_sums({every.tiles * full_tiles, every.keys * full_tiles}, every, br, last_rows);
   return {.query_tiles = Count::from_wide(query_tiles),
           .key_tiles = Count::from_wide(every.tiles),
