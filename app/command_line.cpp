@@ -98,7 +98,7 @@ void add_machine_options(CLI::App& app, CommandLine& line) {
       ->option_text("[NAME]")
       ->group("Where");
   add_text(app, "--launch-order", o.launch_order,
-           "of thread blocks: rows, longest-first, heads-first or persistent (default rows)")
+           "of thread blocks: rows, longest-first, heads-first, longest-of-all-first or persistent (default rows)")
       ->group("Where");
   add_text(app, "--key-order", o.key_order, "of a block's key tiles: forward or reverse (default forward)")
       ->group("Where");
@@ -132,6 +132,9 @@ void add_run_options(CLI::App& app, CommandLine& line) {
   add_text(app, "--algo", line.account.algo, kAlgorithmHelp)->group("What");
   add_problem_options(app, line, "fp16, bf16, fp32 or fp64 (default: as --compute)");
   add_switch(app, "--backward", o.backward, "the gradients too (standard and flash2)")->group("What");
+  add_switch(app, "--deterministic", line.account.deterministic,
+             "of --device cuda --backward: no thread block adds to what another made")
+      ->group("How");
   add_text(app, "--scale", o.scale, "factor on Q Kᵀ (default 1/√d)")->group("What");
   add_text(app, "--q", o.q, "queries from an .npy file: [B, H, N, d], [H, N, d] or [N, d]")->group("Tensors");
   add_text(app, "--k", o.k, "keys from an .npy file")->group("Tensors");
@@ -143,7 +146,8 @@ void add_run_options(CLI::App& app, CommandLine& line) {
       ->group("Tensors");
   add_text(app, "--save", o.save, "write o.npy, lse.npy and the gradients into this folder")->group("Output");
   add_text(app, "--device", o.device, "cpu, or cuda: a kernel on the GPU here (default cpu)")->group("Where");
-  add_text(app, "--kernel", o.kernel, "of --device cuda: a name (default: the algorithm's first)")
+  add_text(app, "--kernel", o.kernel,
+           "of --device cuda: a name (default: the algorithm's first that takes the type)")
       ->group("Where");
   add_text(app, "--compute", o.compute, "f32 or f64 (default f32, or as the tensors are)")->group("How");
   add_text(app, "--threads", o.threads, "1 to 1024 (default: the processor's)")->group("How");

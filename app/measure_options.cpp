@@ -16,7 +16,11 @@ namespace {
 Result<MeasureRequest> given_measure_request(const AccountOptions& account, const MeasureOptions& options) {
   auto asked = given_request(account);
   if (!asked) return asked.error();
-  MeasureRequest request{.account = std::move(asked).value(), .q = options.q, .k = options.k, .v = options.v};
+  MeasureRequest request{.account = std::move(asked).value(),
+                         .q = options.q,
+                         .k = options.k,
+                         .v = options.v,
+                         .d_o = options.d_o};
   OptionParser parser;
   std::optional<std::int64_t> seed;
   parser.parse(options.kernel, request.kernel, kernel_choice_named);
@@ -37,9 +41,11 @@ Result<MeasureRequest> given_measure_request(const AccountOptions& account, cons
 void add_measure_options(CLI::App& app, AccountOptions& account, MeasureOptions& options, bool& causal,
                          bool& no_causal) {
   add_text(app, "--kernel", options.kernel,
-           "a name (flashsim list kernels), or all (default: the algorithm's first)")
+           "a name (flashsim list kernels), or all of the pass (default: the algorithm's first)")
       ->group("What");
-  add_text(app, "--algo", account.algo, "standard or flash2 (default flash2)")->group("What");
+  add_text(app, "--algo", account.algo, "standard, flash2 or split-kv (default flash2)")->group("What");
+  add_text(app, "--pass", account.pass, "forward or backward (default: the kernel's, else forward)")
+      ->group("What");
   add_text(app, "--seq", account.seq, "N, query length (default 8192)")->group("What");
   add_text(app, "--kv-seq", account.kv_seq, "Nkv, key/value length (default: as --seq)")->group("What");
   add_text(app, "--batch", account.batch, "B (default 1)")->group("What");
@@ -54,6 +60,12 @@ void add_measure_options(CLI::App& app, AccountOptions& account, MeasureOptions&
   add_text(app, "--causal-alignment", account.alignment,
            "bottom-right or top-left, where N ≠ Nkv (default bottom-right)")
       ->group("What");
+  add_text(app, "--splits", account.splits,
+           "of split-kv: into so many parts the keys are split, or auto (the default)")
+      ->group("What");
+  add_switch(app, "--deterministic", account.deterministic,
+             "of the backward pass: no thread block adds to what another made")
+      ->group("What");
   add_text(app, "--model", account.model,
            "heads and head dimension of a model: a name (flashsim list models) or a file")
       ->group("What");
@@ -61,6 +73,8 @@ void add_measure_options(CLI::App& app, AccountOptions& account, MeasureOptions&
       ->group("Tensors");
   add_text(app, "--k", options.k, "keys from an .npy file")->group("Tensors");
   add_text(app, "--v", options.v, "values from an .npy file")->group("Tensors");
+  add_text(app, "--do", options.d_o, "backward: the gradient of the output, shaped as the queries")
+      ->group("Tensors");
   add_text(app, "--seed", options.seed, "of what is drawn (default 0)")->group("Tensors");
   add_text(app, "--magnitude", options.magnitude, "draw numbers smaller than this (default 1)")
       ->group("Tensors");

@@ -16,7 +16,7 @@ namespace flashsim {
 
 /// What only a measurement has; the rest are options of an account.
 struct MeasureOptions {
-  std::optional<std::string> kernel, q, k, v, seed, magnitude, repeats, counters;
+  std::optional<std::string> kernel, q, k, v, d_o, seed, magnitude, repeats, counters;
   bool cold = false;
   bool warm = false;
 };

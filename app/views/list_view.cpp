@@ -104,6 +104,7 @@ ordered_json section_json(const std::string& section) {
       list.push_back({{"name", k.name},
                       {"summary", k.summary},
                       {"algorithm", facts_of(k.algorithm).name},
+                      {"pass", name_of(k.pass)},
                       {"dtypes", names_of(k.storage)},
                       {"largest_head_dim", k.largest_head_dim},
                       {"counts_itself", k.counts_itself}});
@@ -193,10 +194,11 @@ Block faults_block() {
 
 Block kernels_block() {
   TableBlock table{.heading = "Kernels (measure, run --device cuda: --kernel)",
-                   .columns = {"algorithm", "types", "head dim", ""},
-                   .left = {1, 2, 4}};
+                   .columns = {"algorithm", "pass", "types", "head dim", ""},
+                   .left = {1, 2, 3, 5}};
   for (const KernelFacts& k : kKernels) {
     table.rows.push_back({std::string(k.name), std::string(facts_of(k.algorithm).name),
+                          std::string(name_of(k.pass)),
                           fmt::format("{}", fmt::join(names_of(k.storage), ", ")),
                           fmt::format("to {}", k.largest_head_dim), std::string(k.summary)});
   }

@@ -47,8 +47,9 @@ std::string name_text(const KernelReport& kernel) { return std::string(facts_of(
 
 Title title(const MeasureReport& r, const KernelReport& kernel) {
   return {fmt::format("{} on {}", name_text(kernel), r.device.name),
-          fmt::format("{} · tiles {} · {}", problem_text(kernel.plan.problem),
-                      tiling_text(kernel.plan.tiling), r.machine.title)};
+          fmt::format("{} · tiles {}{}{} · {}", problem_text(kernel.plan.problem),
+                      tiling_text(kernel.account.method.tiling), method_text(kernel.account.method),
+                      kernel.account.method.deterministic ? " · deterministic" : "", r.machine.title)};
 }
 
 std::string seen_text(const ByteFigure& figure) {
@@ -89,25 +90,43 @@ std::string place_text(const Problem& p, const Place& at, bool column) {
   return column ? text + fmt::format(", column {}", at.column) : text;
 }
 
+/// "all 512 rows", "512 of 262 144 rows"
+std::string rows_text(const RowSample& sample, const char* rows = "rows") {
+  const auto checked = static_cast<std::int64_t>(sample.rows.size());
+  return sample.whole() ? fmt::format("all {} {}", grouped(checked), rows)
+                        : fmt::format("{} of {} {}", grouped(checked), grouped(sample.of), rows);
+}
+
+/// What was checked, where all of it agrees.
+std::string checked_text(const KernelReport& kernel) {
+  if (!kernel.gradient_verification) return rows_text(kernel.verification.sample);
+  const GradientVerification& g = *kernel.gradient_verification;
+  return fmt::format("{} of dQ, {} of dK and dV, and the O and L that they are made of", rows_text(g.queries),
+                     rows_text(g.keys));
+}
+
+/// The first wrong tensor: on how many of its rows, and where first.
+std::string wrong_text(const KernelReport& kernel) {
+  for (const auto& [name, comparison] : kernel.checked()) {
+    if (!comparison->first_wrong) continue;
+    const Element& first = *comparison->first_wrong;
+    return fmt::format("WRONG on {} of {} checked rows, first {} at {}: {}, and the truth is {}; not timed",
+                       grouped(comparison->wrong_rows), grouped(comparison->rows), name,
+                       place_text(kernel.plan.problem, first.at, name != "L"), value_text(first.got),
+                       value_text(first.expected));
+  }
+  return "WRONG; not timed";
+}
+
 VerdictLine verdict_line(const KernelReport& kernel) {
-  const Verification& v = kernel.verification;
-  const auto checked = static_cast<std::int64_t>(v.sample.rows.size());
-  const std::string rows = v.sample.whole()
-                               ? fmt::format("all {} rows", grouped(checked))
-                               : fmt::format("{} of {} rows", grouped(checked), grouped(v.sample.of));
   if (kernel.verdict == Verdict::right) {
-    return {Tone::good, fmt::format("right: {} within rounding of the truth", rows)};
+    return {Tone::good, fmt::format("right: {} within rounding of the truth", checked_text(kernel))};
   }
   if (kernel.verdict == Verdict::undecided) {
-    return {Tone::bad, "undecided: rounding alone may make O as wrong as zeros would be"};
+    return {Tone::bad, fmt::format("undecided: rounding alone may make {} as wrong as zeros would be",
+                                   kernel.verification.says_nothing() ? "O" : "a gradient")};
   }
-  const bool of_output = v.output.first_wrong.has_value();
-  const Element& first = of_output ? *v.output.first_wrong : *v.lse.first_wrong;
-  return {Tone::bad,
-          fmt::format("WRONG on {} of {} checked rows, first {} at {}: {}, and the truth is {}; not timed",
-                      grouped(v.wrong_rows()), grouped(checked), of_output ? "O" : "L",
-                      place_text(kernel.plan.problem, first.at, of_output), value_text(first.got),
-                      value_text(first.expected))};
+  return {Tone::bad, wrong_text(kernel)};
 }
 
 std::string clock_text(double hz) { return three_digits(hz / kGiga) + " GHz"; }
@@ -286,7 +305,8 @@ CsvTable measure_csv(const MeasureReport& r) {
   add("", "date", "", "utc", json["result"]["date"]);
   for (const auto& kernel : json["result"]["kernels"]) {
     const std::string name = kernel["kernel"];
-    for (const char* key : {"algorithm", "dtype", "tile_q", "tile_k", "verdict"}) {
+    for (const char* key :
+         {"algorithm", "pass", "dtype", "tile_q", "tile_k", "splits", "deterministic", "verdict"}) {
       add(name, "kernel", "", key, kernel[key]);
     }
     const auto& m = kernel["measurement"];

@@ -53,10 +53,17 @@ std::string switches_text(const RunPlan& plan) {
   return text;
 }
 
+/// "04_flash_tensor, 06_flash_backward, deterministic"
+std::string kernels_text(const RunPlan& plan) {
+  std::string text(facts_of(*plan.kernel).name);
+  if (plan.backward_kernel) text += fmt::format(", {}", facts_of(*plan.backward_kernel).name);
+  return plan.deterministic ? text + ", deterministic" : text;
+}
+
 Title title(const RunReport& r) {
   const RunPlan& plan = r.plan;
   const std::string where =
-      r.device ? fmt::format("{} on {}", facts_of(*plan.kernel).name, r.device->name)
+      r.device ? fmt::format("{} on {}", kernels_text(plan), r.device->name)
                : fmt::format("{} thread{}, {}", plan.threads, plan.threads == 1 ? "" : "s", vector_target());
   return {fmt::format("{} forward{}", facts_of(plan.algorithm).title, plan.backward ? " and backward" : ""),
           fmt::format("{} · {} · {} · tiles {}{} · {}{}", shape_text(plan.problem), type_text(plan),
@@ -238,7 +245,7 @@ FactsBlock speed_facts(const RunReport& r) {
         {name, seconds_text(pass.seconds),
          fmt::format("{}: {}, {}", rate_text(pass.rate()), flops_text(pass.flops), pass.flops_formula)});
   };
-  add(r.device ? "on the device" : "forward", r.forward);
+  add(r.device && !r.backward ? "on the device" : "forward", r.forward);
   if (r.backward) add("backward", *r.backward);
   return block;
 }
@@ -247,7 +254,11 @@ void add_traffic(const RunReport& r, Document& document) {
   const auto steps = [](const PassReport& pass) { return grouped(pass.tally().steps.value()) + " steps"; };
   const Problem& p = r.plan.problem;
   if (!r.forward.counted) {
-    document.emplace_back(traffic_table("HBM traffic, predicted", r.forward.predicted, p));
+    document.emplace_back(traffic_table(
+        r.backward ? "HBM traffic forward, predicted" : "HBM traffic, predicted", r.forward.predicted, p));
+    if (r.backward) {
+      document.emplace_back(traffic_table("HBM traffic backward, predicted", r.backward->predicted, p));
+    }
     document.emplace_back(
         VerdictLine{Tone::neutral,
                     "predicted, not counted: a device tells no steps; flashsim measure reads its counters"});

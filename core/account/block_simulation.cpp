@@ -152,6 +152,7 @@ class Run {
     switch (habits_.launch_order) {
       case LaunchOrder::longest_first: return {n / blocks, blocks - 1 - n % blocks};
       case LaunchOrder::heads_first: return {n % walks_, n / walks_};
+      case LaunchOrder::longest_of_all_first: return {n % walks_, blocks - 1 - n / walks_};
       default: return {n / blocks, n % blocks};
     }
   }

@@ -18,6 +18,7 @@ enum class LaunchOrder {
   longest_first,  ///< tile by tile falling, heads slowest: under a causal mask the longest of a head start
                   ///< first
   heads_first,    ///< heads fastest: the same tile of every head, then the next tile
+  longest_of_all_first,  ///< the same with the tiles falling: the longest tiles of all heads start first
   persistent,  ///< as many blocks as fit are launched once, and each takes the next tile in the order of rows
 };
 
@@ -30,7 +31,7 @@ enum class Overlap {
   serial,      ///< softmax waits for the product and the product for softmax; other blocks of the SM fill in
 };
 
-inline constexpr std::array<std::string_view, 4> kLaunchOrders{"rows", "longest-first", "heads-first",
+inline constexpr std::array<std::string_view, 5> kLaunchOrders{"rows", "longest-first", "heads-first", "longest-of-all-first",
                                                                "persistent"};
 inline constexpr std::array<std::string_view, 2> kKeyOrders{"forward", "reverse"};
 inline constexpr std::array<std::string_view, 2> kOverlaps{"overlapped", "serial"};

@@ -63,6 +63,8 @@ FragmentPlan plan_of(Kernel kernel, const Problem& problem) {
     const Tiling tiling = d <= 64 ? Tiling{128, 128} : Tiling{64, 128};
     return {tiling, {.warp_rows = tiling.query_rows, .warp_keys = 16}, 1};
   }
+  // O and S fill the registers (cuda/ladder/04_flash_tensor_kernels.hpp).
+  if (d <= 64) return {{128, 128}, {.warp_rows = 32}, 2};
   if (d <= 128) return {{128, 64}, {.warp_rows = 32}, 2};
   return {{64, 64}, {.warp_rows = 16}, 2};
 }
@@ -84,7 +86,8 @@ Outcome check_kernel(Kernel kernel, const Problem& problem, const Switches& swit
   if (!error) return std::nullopt;
   std::vector<std::string_view> others;
   for (const KernelFacts& facts : kKernels) {
-    if (!problem_of_kernel(facts, problem, switches)) others.push_back(facts.name);
+    const bool same_pass = facts.pass == facts_of(kernel).pass;
+    if (same_pass && !problem_of_kernel(facts, problem, switches)) others.push_back(facts.name);
   }
   error->hint = others.empty() ? "no kernel takes it; run it on the CPU"
                                : fmt::format("taken by {}", fmt::join(others, ", "));
@@ -118,7 +121,9 @@ Habits habits_of(Kernel kernel, const Problem& problem) {
       habits.lanes = {.rows = 4, .keys = 4, .columns = (problem.head_dim + 15) / 16};
       break;
     case Kernel::standard_cublas: break;
-    case Kernel::flash_tensor: habits.launch_order = LaunchOrder::longest_first; [[fallthrough]];
+    case Kernel::flash_tensor:
+      if (problem.causal) habits.launch_order = LaunchOrder::longest_of_all_first;
+      [[fallthrough]];
     case Kernel::flash_split_kv:
     case Kernel::flash_backward: {
       const FragmentPlan plan = plan_of(kernel, problem);

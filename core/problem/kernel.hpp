@@ -62,10 +62,13 @@ constexpr const KernelFacts& facts_of(Kernel kernel) {
   return kKernels[0];
 }
 
+/// The forward kernel whose O and L a kernel of the backward pass is given.
+inline constexpr Kernel kSavesForBackward = Kernel::flash_tensor;
+
 /// The kernel of that name: "03_flash_fp32", "flash_fp32" or "03". Errors: an unknown name, with the nearest.
 Result<Kernel> kernel_named(std::string_view name);
 
-/// Errors: a problem or switches that the kernel doesn't take, with the kernels that do.
+/// Errors: a problem or switches that the kernel doesn't take, with the kernels of its pass that do.
 Outcome check_kernel(Kernel kernel, const Problem& problem, const Switches& switches);
 
 /// The algorithm and the tiles that the kernel works on, for a problem that it takes.

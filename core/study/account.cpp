@@ -78,6 +78,7 @@ Bytes score_matrix_bytes(const Problem& problem) {
 Result<AccountReport> make_account(const AccountRequest& request, const Progress& progress,
                                    const AccountSources& sources) {
   AccountReport report;
+  report.method = sources.own_method;
   report.method.algorithm = request.algorithm.value_or(Algorithm::flash2);
   const auto problem = resolve_problem(request);
   if (!problem) return problem.error();

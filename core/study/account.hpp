@@ -39,6 +39,7 @@ struct AccountSources {
       };
   std::function<Result<Machine>(const std::string&)> machine = find_machine;
   std::optional<Habits> habits;  ///< of a kernel that is known, instead of those that the request asks for
+  Method own_method = {};        ///< likewise: what no request asks for stays as it is here
 };
 
 /// Told now and then how much of a long walk is done, from 0 to 1.

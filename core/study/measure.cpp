@@ -10,7 +10,9 @@
 
 #include "core/problem/device_machine.hpp"
 #include "core/study/device_execution.hpp"
+#include "core/study/kernel_account.hpp"
 #include "core/study/measure_figures.hpp"
+#include "core/study/method_choice.hpp"
 #include "core/study/run_inputs.hpp"
 #include "core/study/run_memory.hpp"
 
@@ -26,40 +28,54 @@ std::string utc_now() {
   return text.data();
 }
 
-/// The kernel's problem and its tensors: those of a run with the kernel's tiles and, where none is asked for,
-/// its first storage type.
+/// What is asked of that kernel; of all kernels, what means nothing for it isn't asked of it.
+AccountRequest asked_of(const KernelFacts& facts, const MeasureRequest& request) {
+  AccountRequest account = request.account;
+  if (request.asks_for_all()) {
+    if (facts.algorithm != Algorithm::split_kv) account.splits.reset();
+    if (facts.pass == Pass::forward) account.deterministic.reset();
+  }
+  account.algorithm = facts.algorithm;
+  account.pass = facts.pass;
+  return account;
+}
+
+/// The kernel's problem and its tensors: those of a run by it in, where none is asked for, its first storage
+/// type.
 Result<RunPlan> plan_of(const MeasureRequest& request, Kernel kernel) {
   const KernelFacts& facts = facts_of(kernel);
   Problem typed;
   typed.storage = request.account.dtype.value_or(facts.storage.front());
   if (auto error = check_kernel(kernel, typed, {})) return *error;
-  RunRequest run{.account = request.account,
-                 .compute = NumberType::fp32,
+  RunRequest run{.account = asked_of(facts, request),
                  .q = request.q,
                  .k = request.k,
                  .v = request.v,
+                 .d_o = request.d_o,
                  .seed = request.seed,
-                 .magnitude = request.magnitude};
-  run.account.algorithm = facts.algorithm;
+                 .magnitude = request.magnitude,
+                 .device = RunDevice::cuda,
+                 .kernel = kernel,
+                 .backward = facts.pass == Pass::backward};
   run.account.dtype = typed.storage;
-  auto plan = plan_run(run);
-  if (!plan) return plan.error();
-  if (auto error = check_kernel(kernel, plan->problem, {})) return *error;
-  plan->tiling = method_of(kernel, plan->problem).tiling;
-  return plan;
+  if (auto error = check_method(run.account, facts.algorithm, typed)) return *error;
+  if (run.d_o && !run.backward) {
+    return Error{fmt::format("--do is '{}', and {} goes forward", *run.d_o, facts.name), "--pass backward"};
+  }
+  return plan_run(run);
 }
 
 /// The kernels to measure, planned; those that `all` passes over.
 Outcome plan_kernels(const MeasureRequest& request, MeasureReport& report) {
-  const bool all = request.asks_for_all();
+  const KernelWish wish{
+      .algorithm = request.account.algorithm, .pass = request.account.pass, .storage = request.account.dtype};
   std::vector<Kernel> wanted;
-  if (all) {
-    auto kernels = kernels_of(request.account.algorithm);
+  if (request.asks_for_all()) {
+    auto kernels = kernels_of(wish);
     if (!kernels) return kernels.error();
     wanted = std::move(kernels).value();
   } else {
-    const auto kernel =
-        choose_kernel(request.kernel ? request.kernel->one : std::nullopt, request.account.algorithm);
+    const auto kernel = choose_kernel(request.kernel ? request.kernel->one : std::nullopt, wish);
     if (!kernel) return kernel.error();
     wanted = {*kernel};
   }
@@ -86,54 +102,58 @@ Result<Machine> machine_of(const std::optional<std::string>& gpu, const DeviceFa
 
 /// The account of the kernel's method on the machine. Where its blocks can't be simulated there is no
 /// simulation, and not_simulated says why.
-Result<AccountReport> account_of(const RunPlan& plan, Kernel kernel, const std::string& gpu,
-                                 const DeviceProgress& progress) {
-  const Problem& p = plan.problem;
-  AccountSources sources;
-  sources.habits = habits_of(kernel, p);
-  AccountRequest request{.algorithm = plan.algorithm,
-                         .batch = p.batch,
-                         .heads = p.heads,
-                         .kv_heads = p.kv_heads,
-                         .seq = p.seq,
-                         .kv_seq = p.kv_seq,
-                         .head_dim = p.head_dim,
-                         .dtype = p.storage,
-                         .causal = p.causal,
-                         .alignment = p.alignment,
-                         .tiles = {plan.tiling.query_rows, plan.tiling.key_rows},
-                         .gpu = gpu,
-                         .machine = true};
-  auto account = make_account(
-      request, [&](double done) { progress("running blocks", done); }, sources);
+Result<AccountReport> account_of_kernel(const KernelReport& kernel, const MeasureRequest& request,
+                                        const std::string& gpu, const DeviceProgress& progress) {
+  const AccountRequest asked = asked_of(facts_of(kernel.kernel), request);
+  KernelOnMachine on_machine{.kernel = kernel.kernel,
+                             .problem = kernel.plan.problem,
+                             .gpu = gpu,
+                             .splits = asked.splits,
+                             .deterministic = asked.deterministic.value_or(false)};
+  auto account = account_of(on_machine, [&](double done) { progress("running blocks", done); });
   if (account) return account;
   const std::string why = account.error().message;
-  request.machine = false;
-  account = make_account(request);
+  on_machine.simulate = false;
+  account = account_of(on_machine);
   if (account) account->not_simulated = why;
   return account;
+}
+
+/// Holds what came out against the truth.
+void verify_kernel(const RunInputs<float>& inputs, const DeviceExecution& executed, KernelReport& kernel) {
+  const RunPlan& plan = kernel.plan;
+  kernel.verification = verify<float>(plan.problem, plan.method(), plan.switches, inputs.qkv,
+                                      executed.outputs, {}, plan.threads);
+  bool agrees = kernel.verification.agrees();
+  bool says_nothing = kernel.verification.says_nothing();
+  if (executed.gradients) {
+    kernel.gradient_verification =
+        verify_gradients<float>(plan.algorithm, plan.problem, kernel.account.method.tiling, plan.switches,
+                                inputs.qkv, inputs.d_o, *executed.gradients, {}, plan.threads);
+    agrees = agrees && kernel.gradient_verification->agrees();
+    says_nothing = says_nothing || kernel.gradient_verification->says_nothing();
+  }
+  kernel.verdict = verdict_of(agrees, says_nothing, plan.switches.broken());
 }
 
 /// Executes, verifies and, where the result is right, measures. `device_failed` is set where it was the
 /// device that gave the error.
 Outcome measure_kernel(const DeviceBackend& device, const MeasureHow& how, const DeviceProgress& progress,
                        KernelReport& kernel, bool& device_failed) {
-  const RunPlan& plan = kernel.plan;
-  auto inputs = run_inputs<float>(plan, [&](double done) { progress("inputs", done); });
+  const auto inputs = run_inputs<float>(kernel.plan, [&](double done) { progress("inputs", done); });
   if (!inputs) return inputs.error();
-  const Inputs<float>& qkv = inputs->qkv;
-  const DeviceTask task{.kernel = kernel.kernel, .problem = plan.problem, .switches = {}};
+  const DeviceTask task{.kernel = kernel.kernel,
+                        .problem = kernel.plan.problem,
+                        .switches = {},
+                        .method = kernel.account.method};
   progress(fmt::format("{} on the device", facts_of(kernel.kernel).name), 0);
-  const auto executed = execute_on(device, task, qkv);
+  const auto executed = execute_on(device, task, inputs->qkv, inputs->d_o);
   device_failed = !executed.ok();
   if (device_failed) return executed.error();
   progress("comparing with the truth", 0);
-  kernel.verification =
-      verify<float>(plan.problem, plan.method(), plan.switches, qkv, executed->outputs, {}, plan.threads);
-  kernel.verdict = kernel.verification.verdict();
+  verify_kernel(*inputs, *executed, kernel);
   if (kernel.verdict == Verdict::wrong) return std::nullopt;
-  auto measurement =
-      device.measure(task, {.q = qkv.q.data(), .k = qkv.k.data(), .v = qkv.v.data()}, how, progress);
+  auto measurement = device.measure(task, device_inputs_of(inputs->qkv, inputs->d_o), how, progress);
   device_failed = !measurement.ok();
   if (device_failed) return measurement.error();
   if (measurement->seconds.empty()) {
@@ -145,6 +165,16 @@ Outcome measure_kernel(const DeviceBackend& device, const MeasureHow& how, const
 }
 
 }  // namespace
+
+std::vector<CheckedTensor> KernelReport::checked() const {
+  std::vector<CheckedTensor> tensors{{"O", &verification.output}, {"L", &verification.lse}};
+  if (gradient_verification) {
+    tensors.push_back({"dQ", &gradient_verification->dq});
+    tensors.push_back({"dK", &gradient_verification->dk});
+    tensors.push_back({"dV", &gradient_verification->dv});
+  }
+  return tensors;
+}
 
 const ByteFigure& KernelReport::figure(ByteFigureKind kind) const {
   return *std::find_if(bytes.begin(), bytes.end(), [&](const ByteFigure& each) { return each.kind == kind; });
@@ -196,9 +226,10 @@ Result<MeasureReport> make_measurement(const MeasureRequest& request, const Devi
   Outcome first;
   for (KernelReport& kernel : planned) {
     auto account =
-        account_of(kernel.plan, kernel.kernel, request.account.gpu.value_or(report.machine.name), told);
+        account_of_kernel(kernel, request, request.account.gpu.value_or(report.machine.name), told);
     if (!account) return account.error();
     kernel.account = std::move(account).value();
+    kernel.plan.splits = kernel.account.splits;  // chosen for the machine
     bool failed = false;
     Outcome error;
     try {

@@ -62,18 +62,27 @@ inline constexpr double kWorthASentence = 0.05;
 /// How far off `seen` is, as a share of the model.
 constexpr double share_off(double seen, double model) { return seen / model - 1; }
 
+/// A tensor that was held against the truth.
+struct CheckedTensor {
+  std::string_view name;  ///< "O", "dK"
+  const Comparison* comparison;
+};
+
 /// One kernel, on its problem.
 struct KernelReport {
   Kernel kernel{};
-  RunPlan plan;           ///< the problem, the kernel's tiles and the tensors
-  AccountReport account;  ///< of the kernel's method on the machine, simulated
-  Verification verification;
+  RunPlan plan;               ///< the problem and the tensors
+  AccountReport account;      ///< of the kernel's method on the machine, simulated
+  Verification verification;  ///< of O and L: the kernel's, or those that its gradients were made of
+  std::optional<GradientVerification> gradient_verification;  ///< of a kernel of the backward pass
   Verdict verdict{};
   std::optional<DeviceMeasurement> measurement;  ///< absent where the result is wrong
   std::vector<ByteFigure> bytes;                 ///< empty without a measurement
   std::optional<TimeFigure> time;
   std::vector<Difference> differences;
 
+  /// O and L, and the gradients where there are some. The comparisons are those of this report.
+  [[nodiscard]] std::vector<CheckedTensor> checked() const;
   [[nodiscard]] const ByteFigure& figure(ByteFigureKind kind) const;
   /// The reading of that name; absent where it wasn't taken or the chip hasn't it.
   [[nodiscard]] std::optional<std::int64_t> counter(std::string_view what) const;

@@ -58,9 +58,9 @@ void say_lse(const Off& off, Difference& difference) {
   if (!off.writes() || lse == Bytes() || off.excess() <= 0) return;
   const std::int64_t rest = off.excess() - lse.value();
   if (!off.is_small(rest) || 2 * lse.value() < off.excess()) return;
-  difference.sentences.push_back(
-      fmt::format("the kernel writes L as well, {}, which the account of {} doesn't have; the excess is {}",
-                  size_text(lse), facts_of(off.kernel.plan.algorithm).name, size_of_excess(off.excess())));
+  difference.sentences.push_back(fmt::format(
+      "the kernel writes L as well, {}, which the account of {} doesn't have; the excess is {}",
+      size_text(lse), facts_of(off.kernel.account.method.algorithm).name, size_of_excess(off.excess())));
   difference.explained = true;
 }
 
@@ -70,7 +70,7 @@ void say_library_tiles(const Off& off, Difference& difference) {
   difference.sentences.push_back(
       fmt::format("cuBLAS chooses its own tiles and doesn't tell them; the model has its products on {}, and "
                   "what a product reads again follows from its tiles",
-                  tiling_text(off.kernel.plan.tiling)));
+                  tiling_text(off.kernel.account.method.tiling)));
   difference.explained = true;
 }
 

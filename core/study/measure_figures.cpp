@@ -42,6 +42,7 @@ std::optional<double> TimeFigure::difference() const {
 }
 
 Bytes lse_beside(const AccountReport& account) {
+  if (account.method.pass == Pass::backward) return {};  // where L is an input
   const auto& allocated = account.prediction.allocated;
   const bool has = std::any_of(allocated.begin(), allocated.end(),
                                [](const Alive& tensor) { return tensor.operand == Operand::L; });

@@ -1,7 +1,14 @@
+#include <algorithm>
+#include <array>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/base/json_reader.hpp"
 #include "core/study/measure.hpp"
+#include "core/study/method_choice.hpp"
 #include "core/study/tensor_json.hpp"
 #include "core/study/traffic.hpp"
 
@@ -23,6 +30,18 @@ ordered_json share_json(const std::optional<double>& share) {
   return share ? number_json(*share) : ordered_json(nullptr);
 }
 
+/// The first wrong element of those tensors, or null.
+ordered_json first_wrong_json(const KernelReport& kernel, std::span<const std::string_view> of) {
+  for (const auto& [name, comparison] : kernel.checked()) {
+    if (!comparison->first_wrong || std::count(of.begin(), of.end(), name) == 0) continue;
+    return {{"tensor", name},
+            {"at", place_json(comparison->first_wrong->at)},
+            {"got", number_json(comparison->first_wrong->got)},
+            {"expected", number_json(comparison->first_wrong->expected)}};
+  }
+  return nullptr;
+}
+
 ordered_json input_json(const MeasureReport& r) {
   const MeasureRequest& request = r.request;
   // Of several kernels each may have a type of its own, which then follows again.
@@ -35,11 +54,18 @@ ordered_json input_json(const MeasureReport& r) {
                                               : ordered_json(nullptr)}};
   input.update(problem_json(plan.problem));
   if (!one_type) input["dtype"] = nullptr;
+  const AccountReport& account = r.kernels.front().account;
+  input["pass"] = name_of(account.method.pass);
+  input["splits"] =
+      request.asks_for_all() ? splits_json(request.account.splits) : splits_json(account.splits);
+  input["deterministic"] =
+      request.asks_for_all() ? request.account.deterministic.value_or(false) : account.method.deterministic;
   input["gpu"] = or_null(request.account.gpu);
   input["q"] = or_null(request.q);
   input["k"] = or_null(request.k);
   input["v"] = or_null(request.v);
-  const bool drawn = plan.tensors.qkv_drawn();
+  input["do"] = or_null(request.d_o);
+  const bool drawn = plan.draws();
   input["seed"] = drawn ? ordered_json(plan.tensors.random.seed) : ordered_json(nullptr);
   input["magnitude"] = drawn ? ordered_json(plan.tensors.random.magnitude) : ordered_json(nullptr);
   input["cache"] = name_of(r.how.cache);
@@ -65,16 +91,9 @@ ordered_json machine_of(const MeasureReport& r) {
           {"l2_bytes", r.machine.l2.value()}};
 }
 
-ordered_json verification_json(const Verification& v) {
-  const bool of_output = v.output.first_wrong.has_value();
-  const auto& first = of_output ? v.output.first_wrong : v.lse.first_wrong;
-  ordered_json wrong = nullptr;
-  if (first) {
-    wrong = {{"tensor", of_output ? "O" : "L"},
-             {"at", place_json(first->at)},
-             {"got", number_json(first->got)},
-             {"expected", number_json(first->expected)}};
-  }
+ordered_json verification_json(const KernelReport& kernel) {
+  constexpr std::array<std::string_view, 2> kTensors{"O", "L"};
+  const Verification& v = kernel.verification;
   return {{"max_abs_output", number_json(v.output.max_abs.size)},
           {"max_abs_lse", number_json(v.lse.max_abs.size)},
           {"tolerance_output", number_json(v.output.tolerance)},
@@ -82,7 +101,27 @@ ordered_json verification_json(const Verification& v) {
           {"rows_checked", v.sample.rows.size()},
           {"rows_wrong", v.wrong_rows()},
           {"rows_total", v.sample.of},
-          {"first_wrong", std::move(wrong)}};
+          {"first_wrong", first_wrong_json(kernel, kTensors)}};
+}
+
+/// null for a kernel of the forward pass.
+ordered_json gradient_verification_json(const KernelReport& kernel) {
+  if (!kernel.gradient_verification) return nullptr;
+  constexpr std::array<std::string_view, 3> kTensors{"dQ", "dK", "dV"};
+  const GradientVerification& g = *kernel.gradient_verification;
+  ordered_json json;
+  for (const auto& [name, comparison] :
+       {std::pair{"dq", &g.dq}, std::pair{"dk", &g.dk}, std::pair{"dv", &g.dv}}) {
+    json[fmt::format("max_abs_{}", name)] = number_json(comparison->max_abs.size);
+    json[fmt::format("tolerance_{}", name)] = number_json(comparison->tolerance);
+    json[fmt::format("rows_wrong_{}", name)] = comparison->wrong_rows;
+  }
+  json["query_rows_checked"] = g.queries.rows.size();
+  json["query_rows_total"] = g.queries.of;
+  json["key_rows_checked"] = g.keys.rows.size();
+  json["key_rows_total"] = g.keys.of;
+  json["first_wrong"] = first_wrong_json(kernel, kTensors);
+  return json;
 }
 
 /// What the GPU was read for one figure.
@@ -160,18 +199,23 @@ ordered_json measurement_json(const KernelReport& kernel) {
 
 ordered_json kernel_json(const KernelReport& kernel) {
   const AccountReport& account = kernel.account;
-  ordered_json entry{{"kernel", facts_of(kernel.kernel).name},
-                     {"algorithm", facts_of(kernel.plan.algorithm).name},
-                     {"dtype", name_of(kernel.plan.problem.storage)},
-                     {"tile_q", kernel.plan.tiling.query_rows},
-                     {"tile_k", kernel.plan.tiling.key_rows},
-                     {"launch_order", name_of(account.habits.launch_order)},
-                     {"key_order", name_of(account.habits.key_order)},
-                     {"overlap", name_of(account.habits.overlap)},
-                     {"verdict", name_of(kernel.verdict)},
-                     {"verification", verification_json(kernel.verification)},
-                     {"predicted_equals_counted", or_null(account.predicted_equals_counted())},
-                     {"not_simulated", account.not_simulated}};
+  ordered_json entry{
+      {"kernel", facts_of(kernel.kernel).name},
+      {"algorithm", facts_of(account.method.algorithm).name},
+      {"pass", name_of(account.method.pass)},
+      {"dtype", name_of(kernel.plan.problem.storage)},
+      {"tile_q", account.method.tiling.query_rows},
+      {"tile_k", account.method.tiling.key_rows},
+      {"splits", account.splits ? ordered_json(account.splits->splits) : ordered_json(nullptr)},
+      {"deterministic", account.method.deterministic},
+      {"launch_order", name_of(account.habits.launch_order)},
+      {"key_order", name_of(account.habits.key_order)},
+      {"overlap", name_of(account.habits.overlap)},
+      {"verdict", name_of(kernel.verdict)},
+      {"verification", verification_json(kernel)},
+      {"gradient_verification", gradient_verification_json(kernel)},
+      {"predicted_equals_counted", or_null(account.predicted_equals_counted())},
+      {"not_simulated", account.not_simulated}};
   entry["measurement"] = measurement_json(kernel);
   return entry;
 }

@@ -8,6 +8,7 @@
 
 #include "core/base/json_reader.hpp"
 #include "core/base/nearest.hpp"
+#include "core/study/tensor_keys.hpp"
 
 namespace flashsim {
 namespace {
@@ -15,9 +16,8 @@ namespace {
 constexpr const char* kSchema = "flashsim.measure/1";
 
 /// Keys of an account that a kernel decides.
-constexpr std::array kKernelsOwn{"passes",    "tile_q",  "tile_k",       "sram_bytes",
-                                 "splits",    "pattern", "machine",      "launch_order",
-                                 "key_order", "overlap", "blocks_per_sm"};
+constexpr std::array kKernelsOwn{"passes",  "tile_q",       "tile_k",    "sram_bytes", "pattern",
+                                 "machine", "launch_order", "key_order", "overlap",    "blocks_per_sm"};
 
 template <class T>
 void fill(std::optional<T>& over, const std::optional<T>& under) {
@@ -29,6 +29,14 @@ void forget_sizes(AccountRequest& account) {
                      &account.head_dim}) {
     size->reset();
   }
+}
+
+/// dO, and the seed where dO alone was drawn.
+void forget_gradient(MeasureRequest& request) {
+  request.d_o.reset();
+  if (!request.q) return;
+  request.seed.reset();
+  request.magnitude.reset();
 }
 
 }  // namespace
@@ -46,21 +54,28 @@ MeasureRequest laid_over(MeasureRequest over, MeasureRequest under) {
     under.magnitude.reset();
     forget_sizes(under.account);
   }
-  // The kernel and the algorithm name each other, and the type may be the kernel's first.
-  if (over.account.algorithm) under.kernel.reset();
-  if (over.kernel && over.kernel != under.kernel) {
+  // The kernel names its algorithm and its pass, and they a kernel; the type may be the kernel's first.
+  const bool other_pass = over.account.pass && over.account.pass != under.account.pass;
+  const bool other_kernel = over.kernel && over.kernel != under.kernel;
+  if (over.account.algorithm || other_pass) under.kernel.reset();
+  if (other_kernel) {
     under.account.algorithm.reset();
+    under.account.pass.reset();
+    under.account.splits.reset();
+    under.account.deterministic.reset();
+  }
+  if (other_pass || other_kernel) {
     under.account.dtype.reset();
+    forget_gradient(under);
   }
   over.account = laid_over(over.account, under.account);
   fill(over.kernel, under.kernel);
   fill(over.q, under.q);
   fill(over.k, under.k);
   fill(over.v, under.v);
-  if (!over.q) {
-    fill(over.seed, under.seed);
-    fill(over.magnitude, under.magnitude);
-  }
+  fill(over.d_o, under.d_o);
+  fill(over.seed, under.seed);
+  fill(over.magnitude, under.magnitude);
   fill(over.cache, under.cache);
   fill(over.repeats, under.repeats);
   fill(over.counters, under.counters);
@@ -78,16 +93,10 @@ Result<MeasureRequest> read_measure_request(std::string_view text, const std::st
     if (reader.has(key)) reader.fail({fmt::format("{} is the kernel's own", reader.path_of(key)), ""});
   }
   request.account = read_request_keys(reader);
+  request.account.pass = reader.named<Pass>("pass", pass_named);
+  request.account.deterministic = reader.flag("deterministic");
   request.kernel = reader.named<KernelChoice>("kernel", kernel_choice_named);
-  request.q = reader.text("q");
-  request.k = reader.text("k");
-  request.v = reader.text("v");
-  if (const auto seed = reader.integer("seed")) {
-    if (*seed < 0)
-      reader.fail({fmt::format("{} must be at least 0, not {}", reader.path_of("seed"), *seed), ""});
-    request.seed = static_cast<std::uint64_t>(*seed);
-  }
-  request.magnitude = reader.number("magnitude");
+  read_tensor_keys(reader, request);
   request.cache = reader.named<CacheState>("cache", cache_state_named);
   request.repeats = reader.integer("repeats");
   if (request.repeats && (*request.repeats < 1 || *request.repeats > kMostRepeats)) {

@@ -18,11 +18,13 @@ inline constexpr std::int64_t kMostRepeats = 10'000;
 
 /// What is absent is chosen.
 struct MeasureRequest {
-  AccountRequest account;              ///< the problem, its algorithm and the machine; nothing else of it
-  std::optional<KernelChoice> kernel;  ///< the algorithm's first where absent
-  std::optional<std::string> q, k, v;  ///< from .npy files,
-  std::optional<std::uint64_t> seed;   ///< or drawn,
-  std::optional<double> magnitude;     ///< so large
+  /// The problem, its algorithm, its pass and the machine; what a kernel leaves open: the splits, whether
+  /// gradients are deterministic. Nothing else of it.
+  AccountRequest account;
+  std::optional<KernelChoice> kernel;       ///< the algorithm's first that takes the type where absent
+  std::optional<std::string> q, k, v, d_o;  ///< from .npy files,
+  std::optional<std::uint64_t> seed;        ///< or drawn,
+  std::optional<double> magnitude;          ///< so large
   std::optional<CacheState> cache;
   std::optional<std::int64_t> repeats;  ///< 1 to kMostRepeats
   std::optional<CounterSource> counters;

@@ -16,6 +16,7 @@
 #include "core/base/file.hpp"
 #include "core/base/npy.hpp"
 #include "core/base/quantity_text.hpp"
+#include "core/problem/device_machine.hpp"
 #include "core/study/account.hpp"
 #include "core/study/device_execution.hpp"
 #include "core/study/nothing_broke.hpp"
@@ -44,8 +45,7 @@ class Ledgers {
 
 /// What the closed form says of an execution that walks every head.
 Tally expected_of(const RunPlan& plan, Pass pass = Pass::forward) {
-  Method method = plan.method();
-  method.pass = pass;
+  const Method method = plan.method(pass);
   Tally expected = predict(plan.problem, method).tally;
   expected.steps = expected.steps * walks_of(plan.problem, method);
   expected.peak_allocated = Bytes();
@@ -84,14 +84,35 @@ PassReport backward_pass(const RunPlan& plan) {
           .flops_formula = "8·d for each visible pair: dV, dP, dQ and dK; P is made again, uncounted"};
 }
 
+/// Parts of the keys that were chosen for no GPU in particular are chosen for the one that is here, where its
+/// machine is known.
+void choose_splits_here(const DeviceFacts& device, RunPlan& plan) {
+  if (!plan.splits || !plan.splits->automatic || plan.gpu_given) return;
+  const auto machine = machine_of_device(device.name, device.memory);
+  if (!machine) return;
+  plan.gpu = machine->name;
+  plan.splits = choose_splits(plan.problem, plan.tiling, machine->sms, {});
+}
+
 /// Executes the forward pass by the plan's kernel.
 Outcome execute_kernel(const RunPlan& plan, const DeviceBackend& device, const Inputs<float>& qkv,
                        RunReport& report, Outputs<float>& outputs) {
-  const DeviceTask task{.kernel = *plan.kernel, .problem = plan.problem, .switches = plan.switches};
-  auto executed = execute_on(device, task, qkv);
+  auto executed = execute_on(device, plan.task(), qkv);
   if (!executed) return executed.error();
   report.forward.seconds = executed->seconds;
   outputs = std::move(executed->outputs);
+  return std::nullopt;
+}
+
+/// Executes the backward pass by its kernel.
+Outcome execute_backward_kernel(const RunPlan& plan, const DeviceBackend& device, const Inputs<float>& qkv,
+                                const Tensor4<float>& d_o, RunReport& report,
+                                std::optional<Gradients<float>>& gradients) {
+  auto executed = execute_on(device, plan.task(Pass::backward), qkv, d_o);
+  if (!executed) return executed.error();
+  report.backward->seconds = executed->seconds;
+  report.backward->predicted = expected_of(plan, Pass::backward);
+  gradients = std::move(executed->gradients);
   return std::nullopt;
 }
 
@@ -103,6 +124,19 @@ void follow_walk(const RunPlan& plan, const RunProgress& progress, const Inputs<
     outputs = attend<T>(plan.problem, plan.method(), plan.switches, qkv, execution);
   });
   report.discrepancies = discrepancies(report.forward.predicted, *report.forward.counted);
+}
+
+/// Executes the backward pass on the CPU, and counts it.
+template <class T>
+void follow_backward_walk(const RunPlan& plan, const RunProgress& progress, const RunInputs<T>& inputs,
+                          RunReport& report, RunResults<T>& results) {
+  PassReport& pass = *report.backward;
+  execute(plan, RunPhase::backward, progress, pass, [&](const Execution& execution) {
+    results.gradients = attend_backward<T>(plan.algorithm, plan.problem, plan.tiling, plan.switches,
+                                           inputs.qkv, results.outputs, inputs.d_o, execution);
+  });
+  pass.predicted = expected_of(plan, Pass::backward);
+  report.backward_discrepancies = discrepancies(pass.predicted, *pass.counted);
 }
 
 /// The verdict on all that was checked, and why.
@@ -145,20 +179,22 @@ Outcome run_in(const RunPlan& plan, const RunProgress& progress, const DeviceBac
   if (!plan.kernel) follow_walk<T>(plan, progress, qkv, report, results.outputs);
   if (plan.backward) {
     report.backward = backward_pass(plan);
-    execute(plan, RunPhase::backward, progress, *report.backward, [&](const Execution& execution) {
-      results.gradients = attend_backward<T>(plan.algorithm, plan.problem, plan.tiling, plan.switches, qkv,
-                                             results.outputs, d_o, execution);
-    });
-    report.backward->predicted = expected_of(plan, Pass::backward);
-    report.backward_discrepancies = discrepancies(report.backward->predicted, *report.backward->counted);
+    if (!plan.kernel) follow_backward_walk<T>(plan, progress, *inputs, report, results);
+  }
+  if constexpr (std::is_same_v<T, float>) {
+    if (plan.backward_kernel) {
+      told(RunPhase::device, report.backward->flops, 0);
+      if (auto error = execute_backward_kernel(plan, *device, qkv, d_o, report, results.gradients))
+        return error;
+    }
   }
   told(RunPhase::truth, report.forward.flops, 0);
   report.verification =
       verify<T>(plan.problem, plan.method(), plan.switches, qkv, results.outputs, {}, plan.threads);
   if (plan.backward) {
     report.gradient_verification =
-        verify_gradients<T>(plan.algorithm, plan.problem, plan.tiling, plan.switches, qkv, d_o,
-                            *results.gradients, {}, plan.threads);
+        verify_gradients<T>(plan.algorithm, plan.problem, plan.method(Pass::backward).tiling, plan.switches,
+                            qkv, d_o, *results.gradients, {}, plan.threads);
   }
   if (!report.verification.agrees()) {
     report.first_fault = first_fault<T>(plan.problem, plan.method(), plan.switches, qkv, report.verification);
@@ -196,8 +232,9 @@ Result<std::vector<std::string>> save(const RunResults<T>& results, const std::s
 
 }  // namespace
 
-Result<RunReport> make_run(const RunPlan& plan, const RunProgress& progress, const DeviceBackend* device) {
-  RunReport report{.plan = plan, .forward = forward_pass(plan)};
+Result<RunReport> make_run(const RunPlan& given, const RunProgress& progress, const DeviceBackend* device) {
+  RunReport report{.plan = given, .forward = forward_pass(given)};
+  RunPlan& plan = report.plan;
   // Backward there are at most two and a half times as many.
   const Count flops = problem_flops(plan.problem, plan.method()).exact.value() * 3;
   if (expected_of(plan).overflowed() || flops.overflowed()) {
@@ -208,6 +245,7 @@ Result<RunReport> make_run(const RunPlan& plan, const RunProgress& progress, con
     auto facts = device->facts();
     if (!facts) return facts.error();
     report.device = std::move(facts).value();
+    choose_splits_here(*report.device, plan);
   }
   try {
     const bool wide = plan.compute == NumberType::fp64;

@@ -71,8 +71,8 @@ struct RunReport {
   }
 };
 
-/// Carries `plan` out, on `device` where it has a kernel. Errors: tensors that can't be read, too little
-/// memory, counts beyond 64 bits, what the device says.
+/// Carries `plan` out, on `device` where it has a kernel; its report's plan has what the device decides.
+/// Errors: tensors that can't be read, too little memory, counts beyond 64 bits, what the device says.
 Result<RunReport> make_run(const RunPlan& plan, const RunProgress& progress = {},
                            const DeviceBackend* device = nullptr);
 

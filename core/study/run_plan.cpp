@@ -64,6 +64,41 @@ Result<TensorSource> source_of(const RunRequest& request) {
   return source;
 }
 
+/// The kernel of a run on a device that goes forward.
+Outcome choose_forward_kernel(const RunRequest& request, RunPlan& plan) {
+  if (request.kernel && facts_of(*request.kernel).pass == Pass::backward) {
+    return Error{
+        fmt::format("{} makes gradients, and --backward isn't given", facts_of(*request.kernel).name),
+        "add --backward"};
+  }
+  const auto kernel = choose_kernel(
+      request.kernel,
+      {.algorithm = request.account.algorithm, .pass = Pass::forward, .storage = request.account.dtype});
+  if (!kernel) return kernel.error();
+  plan.kernel = *kernel;
+  return std::nullopt;
+}
+
+/// The kernel that makes the gradients, and the one whose O and L it is given.
+Outcome choose_both_kernels(const RunRequest& request, RunPlan& plan) {
+  std::optional<Kernel> named = request.kernel;
+  if (named && facts_of(*named).pass == Pass::forward) {
+    if (*named != kSavesForBackward) {
+      return Error{fmt::format("--kernel is {}, and gradients are made of the O and L of {}",
+                               facts_of(*named).name, facts_of(kSavesForBackward).name),
+                   "leave --kernel out"};
+    }
+    named.reset();
+  }
+  const auto kernel = choose_kernel(
+      named,
+      {.algorithm = request.account.algorithm, .pass = Pass::backward, .storage = request.account.dtype});
+  if (!kernel) return kernel.error();
+  plan.kernel = kSavesForBackward;
+  plan.backward_kernel = *kernel;
+  return std::nullopt;
+}
+
 /// The algorithm and, on a device, its kernel. Errors there: what no kernel does.
 Outcome choose_executor(const RunRequest& request, RunPlan& plan) {
   if (request.device.value_or(RunDevice::cpu) == RunDevice::cpu) {
@@ -72,12 +107,12 @@ Outcome choose_executor(const RunRequest& request, RunPlan& plan) {
     return Error{fmt::format("--kernel is {}, and the run is on the CPU", facts_of(*request.kernel).name),
                  "--device cuda"};
   }
-  const auto kernel = choose_kernel(request.kernel, request.account.algorithm);
-  if (!kernel) return kernel.error();
-  plan.kernel = *kernel;
-  plan.algorithm = facts_of(*kernel).algorithm;
+  if (auto error =
+          request.backward ? choose_both_kernels(request, plan) : choose_forward_kernel(request, plan)) {
+    return error;
+  }
+  plan.algorithm = facts_of(*plan.kernel).algorithm;
   constexpr const char* kOnCpu = "--device cpu does it";
-  if (request.backward) return Error{"--backward is asked for, and the kernels go forward alone", kOnCpu};
   if (request.compute == NumberType::fp64)
     return Error{"--compute is f64, and kernels compute in f32", kOnCpu};
   if (request.accumulate_in_storage.value_or(false)) {
@@ -89,21 +124,27 @@ Outcome choose_executor(const RunRequest& request, RunPlan& plan) {
   return std::nullopt;
 }
 
-/// What the kernel doesn't take, and its tiles.
-Outcome take_kernels_tiles(const RunRequest& request, RunPlan& plan) {
-  if (!plan.kernel) return std::nullopt;
-  if (auto error = check_kernel(*plan.kernel, plan.problem, plan.switches)) return error;
-  if (auto error = check_kernel_tiles(*plan.kernel, plan.problem, request.account.tiles)) return error;
-  plan.tiling = method_of(*plan.kernel, plan.problem).tiling;
-  return std::nullopt;
+/// What the kernels don't take.
+Outcome check_kernels(const RunPlan& plan, const Switches& switches) {
+  if (plan.backward_kernel) {
+    if (auto error = check_kernel(*plan.backward_kernel, plan.problem, switches)) return error;
+  }
+  return check_kernel(*plan.kernel, plan.problem, switches);
+}
+
+/// The type that a kernel is run in where none is asked for: fp32 where it takes it.
+NumberType usual_type(Kernel kernel) {
+  const auto types = facts_of(kernel).storage;
+  const bool takes_fp32 = std::find(types.begin(), types.end(), NumberType::fp32) != types.end();
+  return takes_fp32 ? NumberType::fp32 : types.front();
 }
 
 /// The compute type, and in the problem the storage type.
 Outcome choose_types(const RunRequest& request, const std::optional<NumberType>& told, RunPlan& plan) {
   if (plan.kernel) {
     plan.compute = NumberType::fp32;
-    plan.problem.storage = request.account.dtype.value_or(plan.compute);
-    if (!plan.tensors.scores_given()) return check_kernel(*plan.kernel, plan.problem, {});
+    plan.problem.storage = request.account.dtype.value_or(usual_type(*plan.kernel));
+    if (!plan.tensors.scores_given()) return check_kernels(plan, {});
     return Error{fmt::format("a kernel needs Q and K, and scenario {} gives scores in their place",
                              plan.tensors.scenario->source),
                  "--device cpu does it"};
@@ -141,11 +182,16 @@ Outcome choose_switches(const RunRequest& request, RunPlan& plan) {
   return check_switches(switches, plan.algorithm);
 }
 
+/// A kernel's own.
+Outcome take_kernels_tiles(const RunRequest& request, RunPlan& plan) {
+  if (auto error = check_kernels(plan, plan.switches)) return error;
+  if (auto error = check_kernel_tiles(*plan.kernel, plan.problem, request.account.tiles)) return error;
+  plan.tiling = method_of(*plan.kernel, plan.problem).tiling;
+  return std::nullopt;
+}
+
 /// The account's choice. What is explicit needn't fit the GPU, only an explicit limit.
-Outcome choose_tiles(const RunRequest& request, RunPlan& plan) {
-  plan.gpu = request.account.gpu.value_or("a100");
-  const auto machine = find_machine(plan.gpu);
-  if (!machine) return machine.error();
+Outcome choose_tiles(const RunRequest& request, const Machine& machine, RunPlan& plan) {
   plan.shared_memory = request.account.shared_memory;
   TilingRequest tiles = request.account.tiles;
   if (plan.tensors.scenario) {
@@ -153,7 +199,7 @@ Outcome choose_tiles(const RunRequest& request, RunPlan& plan) {
     tiles = {tiles.query_rows.value_or(own.query_rows), tiles.key_rows.value_or(own.key_rows)};
   }
   const auto chosen = resolve_tiling(plan.algorithm, plan.problem, tiles,
-                                     plan.shared_memory.value_or(machine->shared_memory_per_block),
+                                     plan.shared_memory.value_or(machine.shared_memory_per_block),
                                      "the limit given by --sram");
   if (chosen) {
     plan.tiling = *chosen;
@@ -163,12 +209,38 @@ Outcome choose_tiles(const RunRequest& request, RunPlan& plan) {
     plan.tiling = {tiles.query_rows.value_or(Tiling{}.query_rows),
                    tiles.key_rows.value_or(Tiling{}.key_rows)};
   }
+  return std::nullopt;
+}
+
+/// The tiles, and what the algorithm leaves open beside them.
+Outcome choose_method(const RunRequest& request, RunPlan& plan) {
+  plan.gpu_given = request.account.gpu.has_value();
+  plan.gpu = request.account.gpu.value_or("a100");
+  const auto machine = find_machine(plan.gpu);
+  if (!machine) return machine.error();
+  if (auto error = plan.kernel ? take_kernels_tiles(request, plan) : choose_tiles(request, *machine, plan)) {
+    return error;
+  }
   Method method{.algorithm = plan.algorithm, .tiling = plan.tiling};
   const auto splits = choose_rest(request.account, plan.problem, *machine, method);
   if (!splits) return splits.error();
   plan.splits = *splits;
   plan.pattern = method.pattern;
   return std::nullopt;
+}
+
+/// How gradients are made: a device alone has the choice.
+Outcome choose_gradients(const RunRequest& request, RunPlan& plan) {
+  plan.backward = request.backward;
+  plan.deterministic = request.account.deterministic.value_or(false);
+  if (!plan.deterministic) return std::nullopt;
+  if (!plan.backward) {
+    return Error{"--deterministic says how gradients are made, and --backward isn't given", "add --backward"};
+  }
+  if (plan.kernel) return std::nullopt;
+  return Error{
+      "--deterministic is a choice of kernels, and the run is on the CPU, whose bits are always the same",
+      "leave --deterministic out, or --device cuda"};
 }
 
 Outcome check_backward(const RunPlan& plan) {
@@ -198,6 +270,13 @@ Outcome choose_passes(const RunRequest& request, RunPlan& plan) {
   return std::nullopt;
 }
 
+/// What a request asks of the forward pass.
+AccountRequest forward_of(AccountRequest request) {
+  request.pass.reset();
+  request.deterministic.reset();
+  return request;
+}
+
 /// The scenario as this run plays it.
 void lay_over_scenario(RunPlan& plan) {
   if (!plan.tensors.scenario) return;
@@ -211,10 +290,27 @@ void lay_over_scenario(RunPlan& plan) {
 
 }  // namespace
 
+Method RunPlan::method(Pass pass) const {
+  const std::optional<Kernel> by = pass == Pass::backward ? backward_kernel : kernel;
+  Method method{.algorithm = algorithm, .tiling = tiling, .passes = passes, .pattern = pattern};
+  if (by) method = method_of(*by, problem);
+  method.pass = pass;
+  method.deterministic = pass == Pass::backward && deterministic;
+  method.splits = splits ? splits->splits : 1;
+  return method;
+}
+
+DeviceTask RunPlan::task(Pass pass) const {
+  return {.kernel = pass == Pass::backward ? *backward_kernel : *kernel,
+          .problem = problem,
+          .switches = switches,
+          .method = method(pass)};
+}
+
 Result<RunPlan> plan_run(const RunRequest& request) {
   RunPlan plan;
   if (auto error = choose_executor(request, plan)) return *error;
-  plan.backward = request.backward;
+  if (auto error = choose_gradients(request, plan)) return *error;
   auto source = source_of(request);
   if (!source) return source.error();
   plan.tensors = std::move(source).value();
@@ -231,9 +327,8 @@ Result<RunPlan> plan_run(const RunRequest& request) {
   }
   if (auto error = choose_types(request, told->type, plan)) return *error;
   if (auto error = choose_switches(request, plan)) return *error;
-  if (auto error = check_method(request.account, plan.algorithm, plan.problem)) return *error;
-  if (auto error = choose_tiles(request, plan)) return *error;
-  if (auto error = take_kernels_tiles(request, plan)) return *error;
+  if (auto error = check_method(forward_of(request.account), plan.algorithm, plan.problem)) return *error;
+  if (auto error = choose_method(request, plan)) return *error;
   if (auto error = check_backward(plan)) return *error;
   if (auto error = choose_passes(request, plan)) return *error;
   const auto processors = static_cast<std::int64_t>(std::thread::hardware_concurrency());

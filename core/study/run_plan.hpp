@@ -10,6 +10,7 @@
 
 #include "core/base/result.hpp"
 #include "core/base/units.hpp"
+#include "core/problem/device.hpp"
 #include "core/problem/kernel.hpp"
 #include "core/problem/method.hpp"
 #include "core/problem/problem.hpp"
@@ -47,7 +48,7 @@ struct RunRequest {
   std::optional<std::uint64_t> seed;        ///< or drawn,
   std::optional<double> magnitude;          ///< so large; of a scenario as Scenario::set_magnitude has it
   std::optional<RunDevice> device;          ///< the CPU where absent
-  std::optional<Kernel> kernel;             ///< of a device; the algorithm's first where absent
+  std::optional<Kernel> kernel;  ///< of a device; the algorithm's first that takes the type where absent
   bool backward = false;
   bool no_subtract_max = false;
   bool no_rescale = false;
@@ -58,28 +59,27 @@ struct RunRequest {
 
 struct RunPlan {
   Algorithm algorithm{};
-  Problem problem;       ///< with the storage type
-  NumberType compute{};  ///< fp32 or fp64, no narrower than that
-  Tiling tiling;
-  EagerPasses passes;                           ///< eager
-  std::string gpu;                              ///< whose shared memory chose the tiles
-  std::optional<Bytes> shared_memory;           ///< the limit of --sram, which is enforced
-  std::optional<SplitChoice> splits;            ///< of split-kv
+  Problem problem;                     ///< with the storage type
+  NumberType compute{};                ///< fp32 or fp64, no narrower than that
+  Tiling tiling;                       ///< of the forward pass
+  EagerPasses passes;                  ///< eager
+  std::string gpu;                     ///< whose shared memory chose the tiles, and whose SMs the splits
+  bool gpu_given = false;              ///< it is the one that was asked for
+  std::optional<Bytes> shared_memory;  ///< the limit of --sram, which is enforced
+  std::optional<SplitChoice> splits;   ///< of split-kv
   std::shared_ptr<const BlockPattern> pattern;  ///< of block-sparse
   TensorSource tensors;
-  std::optional<Kernel> kernel;  ///< that a device executes; absent: the CPU follows the walk
+  std::optional<Kernel> kernel;           ///< that a device executes; absent: the CPU follows the walk
+  std::optional<Kernel> backward_kernel;  ///< and the gradients after it
   bool backward = false;
+  bool deterministic = false;  ///< the gradients, of a device
   Switches switches;
   int threads = 1;
 
-  /// The forward pass.
-  [[nodiscard]] Method method() const {
-    return {.algorithm = algorithm,
-            .tiling = tiling,
-            .passes = passes,
-            .splits = splits ? splits->splits : 1,
-            .pattern = pattern};
-  }
+  /// Of one pass: that of its kernel where there is one.
+  [[nodiscard]] Method method(Pass pass = Pass::forward) const;
+  /// What is asked of a device: the forward kernel, or the one that makes the gradients.
+  [[nodiscard]] DeviceTask task(Pass pass = Pass::forward) const;
 
   /// Random numbers take part.
   [[nodiscard]] bool draws() const { return tensors.qkv_drawn() || (backward && !tensors.d_o); }

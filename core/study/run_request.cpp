@@ -10,6 +10,7 @@
 #include "core/base/nearest.hpp"
 #include "core/study/method_choice.hpp"
 #include "core/study/run_plan.hpp"
+#include "core/study/tensor_keys.hpp"
 
 namespace flashsim {
 namespace {
@@ -79,7 +80,11 @@ RunRequest laid_over(RunRequest over, RunRequest under) {
   }
   // The kernel is that of a device and of an algorithm, and its tiles are its own.
   if (over.device == RunDevice::cpu || over.account.algorithm) under.kernel.reset();
-  if (over.kernel && over.kernel != under.kernel) under.account.algorithm.reset();
+  if (over.device == RunDevice::cpu) under.account.deterministic.reset();
+  if (over.kernel && over.kernel != under.kernel) {
+    under.account.algorithm.reset();
+    under.account.splits.reset();
+  }
   if (over.device || over.kernel) under.account.tiles = {};
   // The storage type followed the compute type, or that the storage type.
   if (under.compute == under.account.dtype) {
@@ -120,6 +125,7 @@ Result<RunRequest> read_run_request(std::string_view text, const std::string& so
   JsonReader reader(*input->object, input->path);
   RunRequest request;
   request.account = read_request_keys(reader);
+  request.account.deterministic = reader.flag("deterministic");
   request.scale = reader.number("scale");
   request.compute = reader.named<NumberType>("compute", compute_type_named);
   if (const auto* scenario = reader.object("scenario")) {
@@ -130,16 +136,7 @@ Result<RunRequest> read_run_request(std::string_view text, const std::string& so
       reader.fail(read.error());
     }
   }
-  request.q = reader.text("q");
-  request.k = reader.text("k");
-  request.v = reader.text("v");
-  request.d_o = reader.text("do");
-  if (const auto seed = reader.integer("seed")) {
-    if (*seed < 0)
-      reader.fail({fmt::format("{} must be at least 0, not {}", reader.path_of("seed"), *seed), ""});
-    request.seed = static_cast<std::uint64_t>(*seed);
-  }
-  request.magnitude = reader.number("magnitude");
+  read_tensor_keys(reader, request);
   request.device = reader.named<RunDevice>("device", run_device_named);
   request.kernel = reader.named<Kernel>("kernel", kernel_named);
   request.backward = reader.flag("backward").value_or(false);
@@ -164,8 +161,10 @@ ordered_json run_input_json(const RunPlan& plan) {
   ordered_json input{
       {"algorithm", facts_of(plan.algorithm).name},
       {"backward", plan.backward},
+      {"deterministic", plan.deterministic},
       {"device", name_of(plan.kernel ? RunDevice::cuda : RunDevice::cpu)},
-      {"kernel", plan.kernel ? ordered_json(facts_of(*plan.kernel).name) : ordered_json(nullptr)}};
+      {"kernel", plan.kernel ? ordered_json(facts_of(plan.backward_kernel.value_or(*plan.kernel)).name)
+                             : ordered_json(nullptr)}};
   input.update(problem_json(plan.problem));
   // Given scores are taken as they are.
   input["scale"] = tensors.scores_given() ? ordered_json(nullptr) : ordered_json(plan.problem.score_scale());

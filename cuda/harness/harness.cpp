@@ -2,17 +2,15 @@
 
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "cuda/check.hpp"
 #include "cuda/counters/counters.hpp"
 #include "cuda/driver_facts.hpp"
 #include "cuda/harness/cache_flush.hpp"
+#include "cuda/harness/device_context.hpp"
 #include "cuda/harness/memory_need.hpp"
-#include "cuda/harness/tensors.hpp"
+#include "cuda/harness/tensor_sets.hpp"
 #include "cuda/ladder/ladder.hpp"
 #include "cuda/timing.hpp"
 
@@ -23,89 +21,6 @@ namespace {
 constexpr int kWarmUps = 2;
 /// Copies of the inputs are made until they are twice the L2, or so many.
 constexpr std::int64_t kMostInputSets = 8;
-/// Kept free for what isn't ours: the context's own needs, the cache flush, a buffer to convert in.
-constexpr std::int64_t kSpareBytes = std::int64_t{1} << 30;
-
-/// A stream of its own on a device, and the memory that tensors come from.
-class DeviceContext {
- public:
-  explicit DeviceContext(int device) : device_(on(device)), inputs_(device), pool_(device) {
-    cuda_check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
-    cudaDeviceProp properties{};
-    cuda_check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
-    l2_bytes_ = static_cast<std::size_t>(properties.l2CacheSize);
-  }
-  ~DeviceContext() { (void)cudaStreamDestroy(stream_); }
-  DeviceContext(const DeviceContext&) = delete;
-  DeviceContext& operator=(const DeviceContext&) = delete;
-
-  [[nodiscard]] int device() const { return device_; }
-  [[nodiscard]] cudaStream_t stream() const { return stream_; }
-  [[nodiscard]] std::size_t l2_bytes() const { return l2_bytes_; }
-  /// Memory for the inputs.
-  MemoryPool& inputs() { return inputs_; }
-  /// Memory for what a run makes: its peak is the run's.
-  MemoryPool& pool() { return pool_; }
-  void wait() const { cuda_check(cudaStreamSynchronize(stream_), "kernel"); }
-  [[nodiscard]] static Bytes room() {
-    std::size_t free = 0;
-    std::size_t all = 0;
-    cuda_check(cudaMemGetInfo(&free, &all), "cudaMemGetInfo");
-    return Bytes(std::max<std::int64_t>(0, static_cast<std::int64_t>(free) - kSpareBytes));
-  }
-
- private:
-  static int on(int device) {
-    cuda_check(cudaSetDevice(device), "cudaSetDevice");
-    cuda_check(cudaFree(nullptr), "cudaFree");  // makes the context
-    return device;
-  }
-
-  int device_;
-  MemoryPool inputs_;
-  MemoryPool pool_;
-  cudaStream_t stream_ = nullptr;
-  std::size_t l2_bytes_ = 0;
-};
-
-/// Q, K and V on the device.
-struct InputSet {
-  InputSet(DeviceContext& place, const DeviceTask& task, const DeviceInputs& from)
-      : q(place.inputs(), task.problem.storage, static_cast<std::int64_t>(from.q.size()), place.stream()),
-        k(place.inputs(), task.problem.storage, static_cast<std::int64_t>(from.k.size()), place.stream()),
-        v(place.inputs(), task.problem.storage, static_cast<std::int64_t>(from.v.size()), place.stream()) {
-    q.upload(from.q, place.stream());
-    k.upload(from.k, place.stream());
-    v.upload(from.v, place.stream());
-  }
-  DeviceTensor q, k, v;
-};
-
-/// O and L on the device.
-struct OutputSet {
-  OutputSet(DeviceContext& place, const DeviceTask& task)
-      : o(place.pool(), task.problem.storage, rows_of(task) * task.problem.head_dim, place.stream()),
-        lse(place.pool(), NumberType::fp32, rows_of(task), place.stream()) {}
-  static std::int64_t rows_of(const DeviceTask& task) {
-    return task.problem.batch * task.problem.heads * task.problem.seq;
-  }
-  DeviceTensor o, lse;
-};
-
-void launch(DeviceContext& place, const DeviceTask& task, const InputSet& in, const OutputSet& out,
-            OwnTraffic* traffic = nullptr) {
-  rung_of(task.kernel)
-      .launch({.task = task,
-               .q = in.q.data(),
-               .k = in.k.data(),
-               .v = in.v.data(),
-               .o = out.o.data(),
-               .lse = static_cast<float*>(out.lse.data()),
-               .pool = place.pool(),
-               .stream = place.stream(),
-               .traffic = traffic});
-  cuda_check(cudaGetLastError(), "kernel launch");
-}
 
 Bytes workspace_of(const DeviceTask& task) {
   const auto of = rung_of(task.kernel).workspace;
@@ -113,7 +28,7 @@ Bytes workspace_of(const DeviceTask& task) {
 }
 
 void check_fits(const DeviceTask& task) {
-  const Bytes need = device_inputs(task.problem) + device_outputs(task) + workspace_of(task);
+  const Bytes need = device_inputs(task) + device_outputs(task) + workspace_of(task);
   if (auto error = check_room(task, need, DeviceContext::room())) throw Refusal{*error};
 }
 
@@ -123,7 +38,7 @@ std::vector<std::unique_ptr<InputSet>> input_sets(DeviceContext& place, const De
   std::vector<std::unique_ptr<InputSet>> sets;
   sets.push_back(std::make_unique<InputSet>(place, task, inputs));
   if (cache == CacheState::warm) return sets;
-  const std::int64_t one = device_inputs(task.problem).value();
+  const std::int64_t one = device_inputs(task).value();
   const auto wanted =
       std::min<std::int64_t>(kMostInputSets, 2 * static_cast<std::int64_t>(place.l2_bytes()) / one + 1);
   const Bytes rest = device_outputs(task) + workspace_of(task) + Bytes(one);
@@ -187,16 +102,11 @@ DeviceOutputs execute_on(int device, const DeviceTask& task, const DeviceInputs&
   check_fits(task);
   const InputSet in(place, task, inputs);
   OutputSet out(place, task);
-  out.o.poison(place.stream());
-  out.lse.poison(place.stream());
+  out.poison(place.stream());
   EventTimer timer;
   DeviceOutputs outputs;
   outputs.seconds = {timer.seconds(place.stream(), [&] { launch(place, task, in, out); })};
-  const std::int64_t rows = OutputSet::rows_of(task);
-  outputs.o.resize(static_cast<std::size_t>(rows * task.problem.head_dim));
-  outputs.lse.resize(static_cast<std::size_t>(rows));
-  out.o.download(outputs.o, place.stream());
-  out.lse.download(outputs.lse, place.stream());
+  download(place, task, in, out, outputs);
   outputs.kernels = rung_of(task.kernel).resources(task);
   return outputs;
 }
@@ -216,8 +126,8 @@ DeviceMeasurement measure_on(int device, const DeviceTask& task, const DeviceInp
 
   // The first run makes what is made once, by a library too; the second one's memory is the run's own.
   place.pool().start_peak();
-  std::optional<OutputSet> out(std::in_place, place, task);
-  for (int i = 0; i < kWarmUps; ++i) launch(place, task, *sets[0], *out);
+  const OutputSet out(place, task);
+  for (int i = 0; i < kWarmUps; ++i) launch(place, task, *sets[0], out);
   place.wait();
   measured.peak_memory = Bytes(static_cast<std::int64_t>(place.pool().peak()));
 
@@ -227,13 +137,13 @@ DeviceMeasurement measure_on(int device, const DeviceTask& task, const DeviceInp
     told("timing", static_cast<double>(i) / static_cast<double>(how.repeats));
     if (how.cache == CacheState::cold) flush(place.stream());
     const InputSet& in = *sets[static_cast<std::size_t>(i % measured.input_sets)];
-    measured.seconds.push_back(timer.seconds(place.stream(), [&] { launch(place, task, in, *out); }));
+    measured.seconds.push_back(timer.seconds(place.stream(), [&] { launch(place, task, in, out); }));
   }
   measured.sm_clock_hz = driver.sm_clock_hz();
   measured.memory_clock_hz = driver.memory_clock_hz();
 
   told("counting", 1);
-  count(place, task, *sets[0], *out, flush, how, measured);
+  count(place, task, *sets[0], out, flush, how, measured);
   measured.kernels = rung_of(task.kernel).resources(task);
   return measured;
 }

@@ -6,19 +6,41 @@
 
 namespace flashsim {
 
-Bytes device_inputs(const Problem& problem) {
-  const Count e(size_of(problem.storage));
-  const Count columns = Count(problem.batch) * problem.head_dim * e;
-  return Bytes(columns * problem.heads * problem.seq + columns * problem.kv_heads * problem.kv_seq * 2);
+namespace {
+
+Count query_rows(const Problem& p) { return Count(p.batch) * p.heads * p.seq; }
+Count query_tensor(const Problem& p) { return query_rows(p) * p.head_dim * size_of(p.storage); }
+Count key_tensor(const Problem& p) {
+  return Count(p.batch) * p.kv_heads * p.kv_seq * p.head_dim * size_of(p.storage);
+}
+/// A number for each query row in the type that kernels sum in.
+Count statistic(const Problem& p) { return query_rows(p) * size_of(NumberType::fp32); }
+
+Count gradient_outputs(const DeviceTask& task) {
+  const Problem& p = task.problem;
+  const Count gradients = query_tensor(p) + key_tensor(p) * 2;
+  const Count sum = task.method.deterministic ? Count(0) : statistic(p) * p.head_dim;
+  return gradients + statistic(p) + sum;
+}
+
+}  // namespace
+
+Bytes device_inputs(const DeviceTask& task) {
+  const Problem& p = task.problem;
+  const Count forward = query_tensor(p) + key_tensor(p) * 2;
+  if (facts_of(task.kernel).pass == Pass::forward) return Bytes(forward);
+  return Bytes(forward + query_tensor(p) * 2 + statistic(p));
 }
 
 Bytes device_outputs(const DeviceTask& task) {
-  const Problem& problem = task.problem;
-  const Count e(size_of(problem.storage));
-  const Count rows = Count(problem.batch) * problem.heads * problem.seq;
-  const Count lse = rows * size_of(NumberType::fp32);
-  const bool stores_scores = facts_of(facts_of(task.kernel).algorithm).stores_scores;
-  return Bytes(rows * problem.head_dim * e + lse + (stores_scores ? rows * problem.kv_seq * e : Count(0)));
+  if (facts_of(task.kernel).pass != Pass::forward) return Bytes(gradient_outputs(task));
+  const Problem& p = task.problem;
+  Count bytes = query_tensor(p) + statistic(p);
+  if (facts_of(facts_of(task.kernel).algorithm).stores_scores) {
+    bytes += query_rows(p) * p.kv_seq * size_of(p.storage);
+  }
+  if (task.method.splits > 1) bytes += statistic(p) * (Count(p.head_dim) + 1) * task.method.splits;
+  return Bytes(bytes);
 }
 
 Outcome check_room(const DeviceTask& task, Bytes need, Bytes room) {

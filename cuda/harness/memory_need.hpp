@@ -8,10 +8,11 @@
 
 namespace flashsim {
 
-/// Bytes of Q, K and V.
-Bytes device_inputs(const Problem& problem);
+/// Bytes of Q, K and V, and of dO, O and L where the kernel is one of the backward pass.
+Bytes device_inputs(const DeviceTask& task);
 
-/// Bytes of what a run makes: O, L, and S where the kernel stores it.
+/// Bytes of what a run makes: O and L, S where the kernel stores it, what parts of the keys leave; backward
+/// dQ, dK and dV, D, and the sum that dQ is converted from.
 Bytes device_outputs(const DeviceTask& task);
 
 /// Error: `need` is more than `room`.

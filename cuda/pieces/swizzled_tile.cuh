@@ -25,10 +25,26 @@ struct SwizzledTile {
     const int place = kPieces % 8 == 0 ? piece ^ (row & 7) : piece ^ ((row >> 1) & 3);
     return (row * kPieces + place) * 16;
   }
+
+  static constexpr int kRowBytes = kPieces * 16;
+
+  /// From the address of an even piece or its neighbour among the first kPlaces: `pieces` further in the same
+  /// row. `pieces` is even, and the tile starts at a multiple of 128 bytes.
+  __device__ static constexpr std::uint32_t further(std::uint32_t address, int pieces) {
+    constexpr int kPlaces = kPieces % 8 == 0 ? 8 : 4;
+    return (address ^ static_cast<std::uint32_t>(pieces % kPlaces * 16)) + pieces / kPlaces * kPlaces * 16;
+  }
 };
 
 __device__ inline std::uint32_t shared_address(const void* shared) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
+}
+
+/// The same number, of which the compiler can't keep what follows from it in registers from one tile to the
+/// next.
+__device__ inline std::uint32_t followed_anew(std::uint32_t number) {
+  asm volatile("" : "+r"(number));
+  return number;
 }
 
 /// Where a row of a tile starts in memory. Of one that isn't there, any place that may be named.
@@ -60,6 +76,7 @@ __device__ inline void copy_rows(T* tile, const RowAt& row_at, int columns, bool
                      there);
     }
   } else {
+#pragma unroll 1
     for (int n = static_cast<int>(threadIdx.x); n < kRows * kDepth; n += kThreads) {
       const int row = n / kDepth;
       const int column = n % kDepth;
@@ -69,6 +86,41 @@ __device__ inline void copy_rows(T* tile, const RowAt& row_at, int columns, bool
       *reinterpret_cast<T*>(to) = there ? from.at[column] : static_cast<T>(0.0F);
     }
   }
+}
+
+/// The same for rows that lie one after the other in memory from `from` on, of which the first `rows` are
+/// there.
+template <int kRows, int kDepth, int kThreads, class T>
+__device__ inline void copy_matrix(T* tile, const T* from, int rows, int columns, bool in_pieces) {
+  using Tile = SwizzledTile<kDepth>;
+  if constexpr (kThreads % Tile::kPieces == 0 && kRows * Tile::kPieces % kThreads == 0 &&
+                kThreads / Tile::kPieces % 8 == 0) {
+    if (in_pieces) {
+      // A thread copies the same piece of every so manieth row: one pointer that steps along, and one place
+      // that does.
+      constexpr int kStep = kThreads / Tile::kPieces;
+      const auto thread = static_cast<int>(followed_anew(threadIdx.x));
+      const int row = thread / Tile::kPieces;
+      const int piece = thread % Tile::kPieces;
+      const int pieces_there = piece * kPieceElements < columns ? rows : 0;
+      const std::int64_t step = std::int64_t{kStep} * columns;
+      const T* at = from + (pieces_there > row ? std::int64_t{row} * columns + piece * kPieceElements : 0);
+      char* to = reinterpret_cast<char*>(tile) + Tile::offset(row, piece);
+#pragma unroll
+      for (int i = 0; i < kRows / kStep; ++i) {
+        const bool there = row + i * kStep < pieces_there;
+        copy_async<16>(to + i * kStep * Tile::kRowBytes, at, there);
+        if (row + (i + 1) * kStep < pieces_there) at += step;
+      }
+      return;
+    }
+  }
+  copy_rows<kRows, kDepth, kThreads>(
+      tile,
+      [&](int row) {
+        return MemoryRow<T>{row < rows ? from + row * columns : from, row < rows};
+      },
+      columns, in_pieces);
 }
 
 }  // namespace flashsim

@@ -127,6 +127,46 @@ TEST_CASE("the JSON of every kind of measurement follows its schema, and CSV and
   device.measurement.counters.clear();
   device.measurement.no_counters = "why";
   check(small_request(Kernel::standard));
+  check(small_request(Kernel::flash_split_kv));
+  check(small_request(Kernel::flash_backward));
+  MeasureRequest gradients = small_request(std::nullopt);
+  gradients.account.pass = flashsim::Pass::backward;
+  gradients.account.deterministic = true;
+  const std::string csv = check(gradients);
+  CHECK(has(csv, "06_flash_backward,kernel,,pass,backward"));
+  CHECK(has(csv, "06_flash_backward,kernel,,deterministic,true"));
   device.spoil = [](flashsim::DeviceOutputs& out) { out.o[0] = 1e30F; };
   check(small_request());
+  device.spoil = [](flashsim::DeviceOutputs& out) { out.d_k[0] = 1e30F; };
+  check(small_request(Kernel::flash_backward));
+}
+
+TEST_CASE("of split-kv the parts are shown, and both of its kernels") {
+  MeasureRequest request = small_request(Kernel::flash_split_kv);
+  request.account.splits = flashsim::SplitsRequest{2};
+  FakeDevice device = modelled_device(request);
+  const std::string text = text_of(measured(device, request));
+  INFO(text);
+  CHECK(has(text, "· 2 parts ·"));
+  CHECK(has(text, "kernel attention"));
+  CHECK(has(text, "kernel combine"));
+}
+
+TEST_CASE("of gradients it is shown how they are made, what was checked, and where one is wrong") {
+  MeasureRequest request = small_request(Kernel::flash_backward);
+  request.account.deterministic = true;
+  FakeDevice device = modelled_device(request);
+  const std::string text = text_of(measured(device, request));
+  INFO(text);
+  CHECK(has(text, "06_flash_backward on NVIDIA H200"));
+  CHECK(has(text, "· tiles 128×128 · deterministic ·"));
+  CHECK(has(text, "kernel deltas"));
+  CHECK(has(text, "kernel query_gradient"));
+  CHECK(has(text, "right: all 400 rows of dQ, all 400 rows of dK and dV, and the O and L"));
+  device.spoil = [](flashsim::DeviceOutputs& out) { out.d_v[3] = 7; };
+  const std::string wrong = text_of(measured(device, request));
+  INFO(wrong);
+  CHECK(
+      has(wrong, "WRONG on 1 of 400 checked rows, first dV at head 0, row 0, column 3: 7, and the truth is"));
+  CHECK_FALSE(has(wrong, "Traffic"));
 }

@@ -3,7 +3,8 @@
 
     ./dev build && tests/bench/gpu_peer.py --out peer.json
 
-Rates count 4 B H N² d FLOPs, half of it under a causal mask, whatever is executed. Each round lets everyone
+Rates count 4 B H N Nkv d FLOPs forward and 10 backward, half of it under a causal mask, whatever is executed.
+Backward is timed without the forward pass that comes before it. Each round lets everyone
 run once; a turn is a few runs that warm up and then some that are timed by CUDA events, each after the L2 was
 flushed. A figure is the median over the rounds of each turn's median. Results are checked too: ours by
 `flashsim measure` itself, PyTorch's against float64 on one head. --peer none runs ours alone.
@@ -27,20 +28,42 @@ TOLERANCE = {"fp16": 5e-3, "fp32": 2e-3}  # memory-efficient may multiply float3
 FLUSH_BYTES = 512 * 1024 * 1024
 WARM = 2
 
-Shape = collections.namedtuple("Shape", "batch heads kv_heads seq head_dim causal")
-SHAPES = [
-    Shape(1, 32, 32, 8192, 128, False),
-    Shape(1, 32, 32, 8192, 128, True),
-    Shape(4, 16, 16, 2048, 64, False),
-    Shape(4, 16, 16, 2048, 64, True),
-    Shape(8, 16, 16, 1024, 128, False),
-    Shape(1, 32, 8, 4096, 128, False),
-]
+Shape = collections.namedtuple("Shape", "batch heads kv_heads seq kv_seq head_dim causal backward", defaults=[False])
+SHAPES = {
+    "few": [
+        Shape(1, 32, 32, 8192, 8192, 128, False),
+        Shape(1, 32, 32, 8192, 8192, 128, True),
+        Shape(4, 16, 16, 2048, 2048, 64, False),
+        Shape(4, 16, 16, 2048, 2048, 64, True),
+        Shape(8, 16, 16, 1024, 1024, 128, False),
+        Shape(1, 32, 8, 4096, 4096, 128, False),
+    ],
+    "long": [
+        Shape(1, 4096 // head_dim, 4096 // head_dim, seq, seq, head_dim, causal)
+        for head_dim in (64, 128)
+        for seq in (2048, 4096, 8192, 16384)
+        for causal in (False, True)
+    ],
+    "decode": [
+        Shape(16, 32, 8, 1, 8192, 128, False),
+        Shape(1, 32, 8, 1, 65536, 128, False),
+        Shape(64, 32, 8, 1, 2048, 128, False),
+        Shape(4, 32, 32, 1, 16384, 64, False),
+        Shape(4, 32, 8, 16, 16384, 128, True),
+    ],
+    "backward": [
+        Shape(1, 32, 32, 8192, 8192, 128, True, True),
+        Shape(1, 32, 32, 8192, 8192, 128, False, True),
+        Shape(1, 32, 32, 2048, 2048, 128, True, True),
+        Shape(4, 16, 16, 4096, 4096, 64, True, True),
+        Shape(4, 16, 16, 4096, 4096, 64, False, True),
+    ],
+}
 TORCH_WAYS = ("eager", "math", "memory-efficient", "flash", "cudnn")
 
 
 def flops(shape):
-    whole = 4 * shape.batch * shape.heads * shape.seq**2 * shape.head_dim
+    whole = (10 if shape.backward else 4) * shape.batch * shape.heads * shape.seq * shape.kv_seq * shape.head_dim
     return whole / 2 if shape.causal else whole
 
 
@@ -60,7 +83,7 @@ class Ours:
     def turn(self, kernel, type_, shape):
         """Median seconds, and the verdict on its result."""
         words = [self.program, "measure", "--kernel", kernel, "--dtype", type_, "--format", "json"]
-        for name in ("batch", "heads", "kv_heads", "seq", "head_dim"):
+        for name in ("batch", "heads", "kv_heads", "seq", "kv_seq", "head_dim"):
             words += ["--" + name.replace("_", "-"), str(getattr(shape, name))]
         words += ["--causal" if shape.causal else "--no-causal", *self.options]
         try:
@@ -111,17 +134,28 @@ class Torch:
         torch = self.torch
         dtype = {"fp16": torch.float16, "fp32": torch.float32}[type_]
 
-        def tensor(heads):
-            return torch.randn(shape.batch, heads, shape.seq, shape.head_dim, device="cuda", dtype=dtype)
+        def tensor(heads, seq):
+            return torch.randn(shape.batch, heads, seq, shape.head_dim, device="cuda", dtype=dtype)
 
-        self.inputs = tensor(shape.heads), tensor(shape.kv_heads), tensor(shape.kv_heads)
-        hidden = torch.ones(shape.seq, shape.seq, dtype=torch.bool, device="cuda").triu(1)
+        self.inputs = (tensor(shape.heads, shape.seq), *(tensor(shape.kv_heads, shape.kv_seq) for _ in range(2)))
+        self.inputs = [x.requires_grad_(shape.backward) for x in self.inputs]
+        self.gradient = tensor(shape.heads, shape.seq) if shape.backward else None
+        # The last query sees the last key, as in flashsim.
+        hidden = torch.ones(shape.seq, shape.kv_seq, dtype=torch.bool, device="cuda").triu(
+            1 + shape.kv_seq - shape.seq)
         self.mask = hidden if shape.causal else None
-        q, k, v = (x[0, 0].double() for x in self.inputs)
+        q, k, v = (x[0, 0].detach().double() for x in self.inputs)
         s = q @ k.T / math.sqrt(shape.head_dim)
         if shape.causal:
             s = s.masked_fill(hidden, -math.inf)
-        self.expected = torch.softmax(s, dim=-1) @ v
+        p = torch.softmax(s, dim=-1)
+        if not shape.backward:
+            self.expected = p @ v
+            return
+        # dQ of the first head.
+        d_o = self.gradient[0, 0].double()
+        d_p = d_o @ v.T
+        self.expected = p * (d_p - (d_o * (p @ v)).sum(-1, keepdim=True)) @ k / math.sqrt(shape.head_dim)
 
     def eager(self, shape):
         """As a model writes it that doesn't call the fused function."""
@@ -139,13 +173,23 @@ class Torch:
             return self.eager(shape)
         grouped = {"enable_gqa": True} if shape.kv_heads != shape.heads else {}
         attention = self.torch.nn.functional.scaled_dot_product_attention
-        return attention(*self.inputs, is_causal=shape.causal, **grouped)
+        if not shape.causal or shape.seq == shape.kv_seq:
+            return attention(*self.inputs, is_causal=shape.causal, **grouped)
+        from torch.nn.attention.bias import causal_lower_right
+        return attention(*self.inputs, attn_mask=causal_lower_right(shape.seq, shape.kv_seq), **grouped)
 
-    def seconds(self, way, shape):
+    def work(self, way, shape):
+        """What is timed, as a function that gives what is checked."""
+        if not shape.backward:
+            return lambda: self.attend(way, shape)
+        o = self.attend(way, shape)
+        return lambda: self.torch.autograd.grad(o, self.inputs, self.gradient, retain_graph=True)[0]
+
+    def seconds(self, work):
         start, stop = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
         self.flushed.zero_()  # It also gives the host time to put the work behind it.
         start.record()
-        self.attend(way, shape)
+        work()
         stop.record()
         stop.synchronize()
         return 1e-3 * start.elapsed_time(stop)
@@ -155,9 +199,10 @@ class Torch:
         torch = self.torch
         backend = self.backends.get(way)
         try:
-            with torch.no_grad(), self.sdpa_kernel([backend]) if backend else contextlib.nullcontext():
-                difference = self.attend(way, shape)[0, 0].double() - self.expected
-                runs = [self.seconds(way, shape) for _ in range(WARM + self.repeats)]
+            with self.sdpa_kernel([backend]) if backend else contextlib.nullcontext():
+                work = self.work(way, shape)
+                difference = work()[0, 0].double() - self.expected
+                runs = [self.seconds(work) for _ in range(WARM + self.repeats)]
         except RuntimeError as error:  # No such kernel for it, or no memory
             raise Refused(str(error).splitlines()[0]) from None
         finally:
@@ -210,7 +255,9 @@ def measure(type_, shape, kernels, ways, ours, torch, rounds):
 def print_table(type_, shape, kernels, rows):
     mask = "causal" if shape.causal else "not causal"
     heads = f"H {shape.heads}" + (f" · Hkv {shape.kv_heads}" if shape.kv_heads != shape.heads else "")
-    print(f"\n{type_} · B {shape.batch} · {heads} · N {shape.seq} · d {shape.head_dim} · {mask}")
+    seq = f"N {shape.seq}" + (f" · Nkv {shape.kv_seq}" if shape.kv_seq != shape.seq else "")
+    back = " · backward" if shape.backward else ""
+    print(f"\n{type_} · B {shape.batch} · {heads} · {seq} · d {shape.head_dim} · {mask}{back}")
     titles = [f"{kernel[:2]}/it" for kernel in kernels]
     print(f"  {'':<24}{'ms':>10}{'TFLOP/s':>10}" + "".join(f"{title:>8}" for title in titles) + "   result")
     for row in rows:
@@ -235,9 +282,9 @@ def arguments():
                         help="ours to run in fp16")
     parser.add_argument("--fp32", nargs="*", default=["03_flash_fp32"], metavar="KERNEL",
                         help="ours to run in fp32")
-    parser.add_argument("--shapes", type=int, nargs="+", choices=range(len(SHAPES)), metavar="INDEX",
-                        default=range(len(SHAPES)), help="some of: " + ", ".join(
-                            f"{i} = {tuple(shape)}" for i, shape in enumerate(SHAPES)))
+    parser.add_argument("--shapes", choices=SHAPES, default="few", help="which of the lists of shapes")
+    parser.add_argument("--only", type=int, nargs="+", metavar="INDEX", help="of the list, these alone")
+    parser.add_argument("--ways", nargs="+", choices=TORCH_WAYS, default=TORCH_WAYS, help="of PyTorch's, these")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--repeats", type=int, default=11, help="timed runs in a turn")
     parser.add_argument("--out", metavar="FILE", help="JSON with the GPU, the versions and every turn")
@@ -252,8 +299,9 @@ def main():
     rows = []
     for type_, kernels in kernels_of.items():
         # PyTorch's flash and cuDNN kernels have no float32.
-        ways = TORCH_WAYS if type_ == "fp16" else ("eager", "math", "memory-efficient")
-        for shape in (SHAPES[i] for i in args.shapes):
+        ways = [way for way in args.ways if type_ == "fp16" or way not in ("flash", "cudnn")]
+        shapes = SHAPES[args.shapes]
+        for shape in (shapes[i] for i in args.only or range(len(shapes))):
             if not kernels:
                 continue
             of_shape = measure(type_, shape, kernels, ways, ours, torch, args.rounds)

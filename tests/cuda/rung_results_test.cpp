@@ -16,38 +16,29 @@ namespace {
 
 using test::Given;
 using test::given_products;
+using test::kernels_for;
 using test::kInfinity;
 using test::kNaN;
 using test::run_on_gpu;
 
-/// The kernels that take the problem in that type.
-std::vector<Kernel> kernels_for(Problem problem, NumberType type) {
-  problem.storage = type;
-  std::vector<Kernel> kernels;
-  for (const KernelFacts& facts : kKernels) {
-    if (!check_kernel(facts.kernel, problem, {})) kernels.push_back(facts.kernel);
-  }
-  return kernels;
-}
-
 bool same_bits(const Outputs<float>& a, const Outputs<float>& b) {
-  const auto same = [](const std::vector<float>& x, const std::vector<float>& y) {
-    return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0;
-  };
-  return same(a.o.data(), b.o.data()) && same(a.lse.data(), b.lse.data());
+  return test::same_bits(a.o, b.o) && test::same_bits(a.lse, b.lse);
 }
 
-/// Runs the kernel twice and holds what comes out against the truth, every row of it.
+/// Runs the kernel twice in every way that it leaves open, and holds what comes out against the truth, every
+/// row of it.
 void check_against_truth(Kernel kernel, const Problem& problem, const Inputs<float>& inputs) {
-  INFO(test::text_of(kernel, problem));
-  const Outputs<float> first = run_on_gpu(kernel, problem, inputs);
-  CHECK(same_bits(first, run_on_gpu(kernel, problem, inputs)));
-  const VerificationBudget every_row{.products = std::numeric_limits<double>::infinity()};
-  const Verification verification =
-      verify<float>(problem, method_of(kernel, problem), {}, inputs, first, every_row, 2);
-  CHECK(verification.agrees());
-  // Large scores in a narrow type leave no tolerance that says anything.
-  if (problem.storage == NumberType::fp32) CHECK_FALSE(verification.says_nothing());
+  for (const Method& method : test::methods_of(kernel, problem)) {
+    INFO(test::text_of(kernel, problem, method));
+    const DeviceTask task = test::task_of(kernel, problem, method);
+    const Outputs<float> first = run_on_gpu(task, inputs);
+    CHECK(same_bits(first, run_on_gpu(task, inputs)));
+    const VerificationBudget every_row{.products = std::numeric_limits<double>::infinity()};
+    const Verification verification = verify<float>(problem, method, {}, inputs, first, every_row, 2);
+    CHECK(verification.agrees());
+    // Large scores in a narrow type leave no tolerance that says anything.
+    if (problem.storage == NumberType::fp32) CHECK_FALSE(verification.says_nothing());
+  }
 }
 
 TEST_CASE("every rung gives PyTorch's golden results", "[.][gpu]") {
@@ -57,10 +48,7 @@ TEST_CASE("every rung gives PyTorch's golden results", "[.][gpu]") {
     for (const NumberType type : {NumberType::fp32, NumberType::fp16, NumberType::bf16}) {
       Problem problem = golden.given.problem;
       problem.storage = type;
-      Inputs<float> inputs = converted<float>(golden.given.inputs);
-      for (Tensor4<float>* tensor : {&inputs.q, &inputs.k, &inputs.v}) {
-        for (float& each : tensor->data()) each = stored_as(type, each);
-      }
+      const Inputs<float> inputs = test::stored(problem, converted<float>(golden.given.inputs));
       const std::vector<Kernel> kernels = kernels_for(problem, type);
       CHECK_FALSE(kernels.empty());
       for (const Kernel kernel : kernels) check_against_truth(kernel, problem, inputs);
@@ -68,26 +56,48 @@ TEST_CASE("every rung gives PyTorch's golden results", "[.][gpu]") {
   }
 }
 
-/// What every kernel gives of small inputs in float32, as far as it isn't what it should be.
+/// The first number that isn't what it should be.
+std::string first_off(const std::vector<float>& got, const std::vector<double>& expected, double slack) {
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const auto value = static_cast<double>(got[i]);
+    const bool same = value == expected[i] || (std::isnan(value) && std::isnan(expected[i])) ||
+                      std::fabs(value - expected[i]) <= slack * std::max(1.0, std::fabs(expected[i]));
+    if (!same) return fmt::format("element {} is {} and not {}", i, value, expected[i]);
+  }
+  return "";
+}
+
+/// No finite number of the inputs is beyond the type.
+bool holds(NumberType type, const Inputs<float>& inputs) {
+  for (const Tensor4<float>* tensor : {&inputs.q, &inputs.k, &inputs.v}) {
+    for (const float each : tensor->data()) {
+      if (std::isfinite(each) && !std::isfinite(stored_as(type, each))) return false;
+    }
+  }
+  return true;
+}
+
+/// What every kernel gives of small inputs, as far as it isn't what it should be: in float32 within `slack`,
+/// and where nothing is broken in the narrow types within a few of their last places, as far as they can
+/// hold the inputs.
 void check_small(const Given& given, const std::vector<double>& o, const std::vector<double>& lse,
                  const Switches& switches = {}, double slack = 1e-6) {
-  Problem problem = given.problem;
-  problem.storage = NumberType::fp32;
-  const auto near = [&](const std::vector<float>& got, const std::vector<double>& expected) {
-    for (std::size_t i = 0; i < expected.size(); ++i) {
-      const auto value = static_cast<double>(got[i]);
-      const bool same = value == expected[i] || (std::isnan(value) && std::isnan(expected[i])) ||
-                        std::fabs(value - expected[i]) <= slack * std::max(1.0, std::fabs(expected[i]));
-      if (!same) return fmt::format("element {} is {} and not {}", i, value, expected[i]);
+  const Inputs<float> exact = converted<float>(given.inputs);
+  for (const auto& [type, places] :
+       {std::pair{NumberType::fp32, slack}, {NumberType::fp16, 0x1p-8}, {NumberType::bf16, 0x1p-5}}) {
+    if (type != NumberType::fp32 && (switches.broken() || !holds(type, exact))) continue;
+    Problem problem = given.problem;
+    problem.storage = type;
+    const Inputs<float> inputs = test::stored(problem, exact);
+    for (const KernelFacts& facts : kKernels) {
+      if (facts.pass == Pass::backward || check_kernel(facts.kernel, problem, switches)) continue;
+      for (const Method& method : test::methods_of(facts.kernel, problem)) {
+        INFO(test::text_of(facts.kernel, problem, method));
+        const Outputs<float> got = run_on_gpu(test::task_of(facts.kernel, problem, method, switches), inputs);
+        CHECK(first_off(got.o.data(), o, places) == "");
+        CHECK(first_off(got.lse.data(), lse, places) == "");
+      }
     }
-    return std::string();
-  };
-  for (const KernelFacts& facts : kKernels) {
-    if (check_kernel(facts.kernel, problem, switches)) continue;
-    INFO(facts.name);
-    const Outputs<float> got = run_on_gpu(facts.kernel, problem, converted<float>(given.inputs), switches);
-    CHECK(near(got.o.data(), o) == "");
-    CHECK(near(got.lse.data(), lse) == "");
   }
 }
 
@@ -179,19 +189,16 @@ TEST_CASE("float32 isn't TF32 on any rung", "[.][gpu]") {
 
 TEST_CASE("grouped heads are repeated on every rung", "[.][gpu]") {
   FLASHSIM_NEEDS_GPU();
-  const Problem problem{.batch = 1,
-                        .heads = 4,
-                        .kv_heads = 2,
-                        .seq = 1,
-                        .kv_seq = 1,
-                        .head_dim = 1,
-                        .storage = NumberType::fp32};
+  Problem problem{.batch = 1, .heads = 4, .kv_heads = 2, .seq = 1, .kv_seq = 1, .head_dim = 1};
   Inputs<float> inputs{
       Tensor4<float>(1, 4, 1, 1), Tensor4<float>(1, 2, 1, 1), Tensor4<float>(1, 2, 1, 1), {}};
   inputs.v.data() = {0, 1};
-  for (const Kernel kernel : kernels_for(problem, NumberType::fp32)) {
-    INFO(facts_of(kernel).name);
-    CHECK(run_on_gpu(kernel, problem, inputs).o.data() == std::vector<float>{0, 0, 1, 1});
+  for (const NumberType type : {NumberType::fp32, NumberType::fp16, NumberType::bf16}) {
+    problem.storage = type;
+    for (const Kernel kernel : kernels_for(problem, type)) {
+      INFO(facts_of(kernel).name);
+      CHECK(run_on_gpu(kernel, problem, inputs).o.data() == std::vector<float>{0, 0, 1, 1});
+    }
   }
 }
 
@@ -230,20 +237,25 @@ TEST_CASE("a few shapes of every kind, and every broken kernel, run to their end
       problem.storage = type;
       const Inputs<float> inputs = test::random_inputs(problem, 1, 13);
       for (const Kernel kernel : kernels_for(problem, type)) {
-        INFO(test::text_of(kernel, problem));
-        const Outputs<float> got = run_on_gpu(kernel, problem, inputs);
-        CHECK(verify<float>(problem, method_of(kernel, problem), {}, inputs, got).agrees());
+        for (const Method& method : test::methods_of(kernel, problem)) {
+          INFO(test::text_of(kernel, problem, method));
+          const Outputs<float> got = run_on_gpu(test::task_of(kernel, problem, method), inputs);
+          CHECK(verify<float>(problem, method, {}, inputs, got).agrees());
+        }
       }
     }
   }
-  Problem problem = causal;
-  problem.storage = NumberType::fp32;
-  const Inputs<float> inputs = test::random_inputs(problem, 1, 17);
-  for (const FaultFacts& fault : kFaults) {
-    run_on_gpu(Kernel::flash_fp32, problem, inputs, {.fault = fault.fault});
+  for (const KernelFacts& facts : kKernels) {
+    if (!facts.breaks) continue;
+    Problem problem = causal;
+    problem.storage = facts.storage.front();
+    const Inputs<float> inputs = test::random_inputs(problem, 1, 17);
+    for (const FaultFacts& fault : kFaults) {
+      run_on_gpu(facts.kernel, problem, inputs, {.fault = fault.fault});
+    }
+    run_on_gpu(facts.kernel, problem, inputs, {.rescale = false});
+    run_on_gpu(facts.kernel, problem, inputs, {.subtract_max = false});
   }
-  run_on_gpu(Kernel::flash_fp32, problem, inputs, {.rescale = false});
-  run_on_gpu(Kernel::flash_fp32, problem, inputs, {.subtract_max = false});
 }
 
 TEST_CASE("batch times heads may be beyond 65535 on every rung", "[.][gpu]") {
@@ -256,9 +268,31 @@ TEST_CASE("batch times heads may be beyond 65535 on every rung", "[.][gpu]") {
                           .kv_seq = 5,
                           .head_dim = 8,
                           .storage = NumberType::fp32};
-    const Inputs<float> inputs = test::random_inputs(problem, 1, 3);
-    for (const Kernel kernel : kernels_for(problem, NumberType::fp32)) {
-      check_against_truth(kernel, problem, inputs);
+    for (const NumberType type : {NumberType::fp32, NumberType::fp16}) {
+      Problem typed = problem;
+      typed.storage = type;
+      const Inputs<float> inputs = test::random_inputs(typed, 1, 3);
+      for (const Kernel kernel : kernels_for(typed, type)) check_against_truth(kernel, typed, inputs);
+    }
+  }
+}
+
+TEST_CASE("few queries over many keys are right in any number of parts, and groups of any size", "[.][gpu]") {
+  FLASHSIM_NEEDS_GPU();
+  for (const std::int64_t seq : {1, 2, 5, 33}) {
+    for (const std::int64_t group : {1, 3, 8, 32}) {
+      for (const bool causal : {false, true}) {
+        const Problem problem{.batch = 2,
+                              .heads = 2 * group,
+                              .kv_heads = 2,
+                              .seq = seq,
+                              .kv_seq = 1000 + seq,
+                              .head_dim = group == 3 ? 80 : 128,
+                              .causal = causal,
+                              .storage = group == 8 ? NumberType::bf16 : NumberType::fp16};
+        const Inputs<float> inputs = test::random_inputs(problem, 2, 23);
+        check_against_truth(Kernel::flash_split_kv, problem, inputs);
+      }
     }
   }
 }
@@ -282,7 +316,7 @@ TEST_CASE("sums of narrow types neither overflow nor stall", "[.][gpu]") {
         Tensor4<float>(1, 1, 1, 8), Tensor4<float>(1, 1, keys, 8), Tensor4<float>(1, 1, keys, 8), {}};
     std::fill(inputs.v.data().begin(), inputs.v.data().end(), stored_as(type, value));
     for (const Kernel kernel : kernels_for(problem, type)) {
-      INFO(test::text_of(kernel, problem));
+      INFO(test::text_of(kernel, problem, method_of(kernel, problem)));
       const Outputs<float> got = run_on_gpu(kernel, problem, inputs);
       CHECK(got.o.data()[0] == stored_as(type, value));
       CHECK(std::fabs(double{got.lse.data()[0]} - std::log(static_cast<double>(keys))) <= 1e-5);
@@ -305,7 +339,7 @@ TEST_CASE("score matrices of more than 2³² elements are right on every rung", 
   }
   const Inputs<float> inputs = test::random_inputs(problem, 1, 19);
   for (const Kernel kernel : kernels_for(problem, NumberType::fp16)) {
-    INFO(test::text_of(kernel, problem));
+    INFO(test::text_of(kernel, problem, method_of(kernel, problem)));
     const Outputs<float> got = run_on_gpu(kernel, problem, inputs);
     CHECK(verify<float>(problem, method_of(kernel, problem), {}, inputs, got, {}, 2).agrees());
   }
@@ -322,8 +356,9 @@ TEST_CASE("a problem that the device's memory can't hold is refused with its siz
                         .head_dim = 1,
                         .storage = NumberType::fp16};
   const std::vector<float> numbers(1 << 20, 1.0F);
-  const auto result = test::gpu().execute({.kernel = Kernel::standard, .problem = problem, .switches = {}},
-                                          {numbers, numbers, numbers});
+  const auto result =
+      test::gpu().execute(test::task_of(Kernel::standard, problem, method_of(Kernel::standard, problem)),
+                          {numbers, numbers, numbers});
   REQUIRE_FALSE(result.ok());
   CHECK(result.error().message.find("take 2.00 TiB on the device with 01_standard, and ") !=
         std::string::npos);

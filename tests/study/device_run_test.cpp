@@ -160,16 +160,44 @@ TEST_CASE("what a device run doesn't take is refused by name") {
     change(request);
     return message_of(plan_run(request));
   };
-  CHECK(refused([](RunRequest& r) { r.backward = true; }) ==
-        "--backward is asked for, and the kernels go forward alone");
+  CHECK(refused([](RunRequest& r) { r.kernel = Kernel::flash_backward; }) ==
+        "06_flash_backward makes gradients, and --backward isn't given");
+  CHECK(refused([](RunRequest& r) {
+          r.kernel = Kernel::flash_fp32;
+          r.backward = true;
+        }) == "--kernel is 03_flash_fp32, and gradients are made of the O and L of 04_flash_tensor");
+  CHECK(refused([](RunRequest& r) {
+          r.backward = true;
+          r.account.dtype = NumberType::fp32;
+        }) == "06_flash_backward takes fp16, bf16, not fp32");
+  CHECK(refused([](RunRequest& r) {
+          r.backward = true;
+          r.account.head_dim = 130;
+        }) == "06_flash_backward takes head dimensions up to 128, not 130");
+  CHECK(refused([](RunRequest& r) {
+          r.backward = true;
+          r.fault = Fault::finite_mask;
+        }) == "06_flash_backward isn't built with a part switched off or broken");
+  CHECK(refused([](RunRequest& r) {
+          r.backward = true;
+          r.account.algorithm = Algorithm::split_kv;
+        }) == "no kernel realises split-kv backward");
+  CHECK(refused([](RunRequest& r) { r.account.deterministic = true; }) ==
+        "--deterministic says how gradients are made, and --backward isn't given");
+  CHECK(refused([](RunRequest& r) {
+          r.kernel = Kernel::flash_split_kv;
+          r.fault = Fault::finite_mask;
+        }) == "05_flash_split_kv isn't built with a part switched off or broken");
   CHECK(refused([](RunRequest& r) { r.compute = NumberType::fp64; }) ==
         "--compute is f64, and kernels compute in f32");
-  CHECK(refused([](RunRequest& r) { r.account.dtype = NumberType::fp16; }) ==
-        "03_flash_fp32 takes fp32, not fp16");
+  CHECK(refused([](RunRequest& r) {
+          r.kernel = Kernel::flash_fp32;
+          r.account.dtype = NumberType::fp16;
+        }) == "03_flash_fp32 takes fp32, not fp16");
   CHECK(refused([](RunRequest& r) { r.accumulate_in_storage = true; }) ==
         "--accumulate is storage, and kernels sum in f32");
-  CHECK(refused([](RunRequest& r) { r.account.algorithm = Algorithm::split_kv; }) ==
-        "no kernel realises split-kv");
+  CHECK(refused([](RunRequest& r) { r.account.algorithm = Algorithm::flash1; }) ==
+        "no kernel realises flash1");
   CHECK(refused([](RunRequest& r) { r.account.tiles.key_rows = 128; }) ==
         "--tile-k is 128, and 03_flash_fp32 works on tiles of 128×64");
   CHECK(refused([](RunRequest& r) { r.account.head_dim = 257; }) ==
@@ -185,6 +213,102 @@ TEST_CASE("what a device run doesn't take is refused by name") {
   cpu.kernel = Kernel::standard;
   CHECK(message_of(plan_run(cpu)) == "--kernel is 01_standard, and the run is on the CPU");
   CHECK(hint_of(plan_run(cpu)) == "--device cuda");
+  cpu.kernel.reset();
+  cpu.backward = true;
+  cpu.account.deterministic = true;
+  CHECK(message_of(plan_run(cpu)) ==
+        "--deterministic is a choice of kernels, and the run is on the CPU, whose bits are always the same");
+}
+
+TEST_CASE("a device run in a narrow type takes the first kernel that does, and one by name its first type") {
+  FakeDevice device;
+  RunRequest request = device_request();
+  request.account.dtype = NumberType::fp16;
+  CHECK(ran_on(device, request).plan.kernel == Kernel::flash_tensor);
+  CHECK(device.task.method.tiling.key_rows == 64);
+  request.account.dtype.reset();
+  request.kernel = Kernel::flash_tensor;
+  const RunReport report = ran_on(device, request);
+  CHECK(report.plan.problem.storage == NumberType::fp16);
+  CHECK(report.verdict == Verdict::right);
+}
+
+TEST_CASE("split-kv runs on a device in the parts that fill it, or in as many as are asked for") {
+  FakeDevice device;
+  RunRequest request = device_request();
+  request.account.algorithm = Algorithm::split_kv;
+  request.account.seq = 2;
+  request.account.kv_seq = 900;
+  const RunReport chosen = ran_on(device, request);
+  CHECK(chosen.plan.kernel == Kernel::flash_split_kv);
+  CHECK(chosen.verdict == Verdict::right);
+  CHECK(chosen.plan.gpu == "h200-measured");
+  CHECK(chosen.plan.splits->sms == flashsim::find_machine("h200-measured")->sms);
+  CHECK(device.task.method.splits == chosen.plan.splits->splits);
+  CHECK(chosen.forward.predicted.hbm_total().total() ==
+        flashsim::predict(chosen.plan.problem, chosen.plan.method()).tally.hbm_total().total());
+  CHECK(run_json(chosen)["input"]["splits"] == "auto");
+  request.account.gpu = "a100";
+  CHECK(ran_on(device, request).plan.splits->sms == 108);
+  request.account.splits = flashsim::SplitsRequest{3};
+  CHECK(ran_on(device, request).plan.method().splits == 3);
+  CHECK(device.task.method.splits == 3);
+}
+
+TEST_CASE("gradients on a device: 04 forward, 06 backward, each with its own tiles and prediction") {
+  FakeDevice device;
+  RunRequest request = device_request();
+  request.account.heads = 4;
+  request.account.kv_heads = 2;
+  request.backward = true;
+  const RunReport report = ran_on(device, request);
+  CHECK(device.executed == 2);
+  CHECK(device.task.kernel == Kernel::flash_backward);
+  CHECK(device.task.method.pass == flashsim::Pass::backward);
+  CHECK_FALSE(device.task.method.deterministic);
+  CHECK(report.plan.kernel == Kernel::flash_tensor);
+  CHECK(report.plan.problem.storage == NumberType::fp16);
+  CHECK(report.verdict == Verdict::right);
+  CHECK(report.forward.seconds.value == 3e-3);
+  REQUIRE(report.backward.has_value());
+  CHECK(report.backward->seconds.value == 8e-3);
+  CHECK_FALSE(report.backward->counted.has_value());
+  CHECK(report.backward->tally().hbm_total().total() ==
+        flashsim::predict(report.plan.problem, device.task.method).tally.hbm_total().total());
+  REQUIRE(report.gradient_verification.has_value());
+  CHECK(report.gradient_verification->agrees());
+  const auto json = run_json(report);
+  CHECK(json["input"]["kernel"] == "06_flash_backward");
+  CHECK(json["input"]["deterministic"] == false);
+  CHECK(json["result"]["backward"]["seconds"] == 8e-3);
+
+  const auto read = flashsim::read_run_request(json.dump(), "r.json");
+  REQUIRE(message_of(read) == kNoError);
+  CHECK(flashsim::test::numbers_of(ran_on(device, *read)) == flashsim::test::numbers_of(report));
+  RunRequest over;
+  over.account.deterministic = true;
+  const RunReport same_bits = ran_on(device, laid_over(over, *read));
+  CHECK(device.task.method.deterministic);
+  CHECK(run_json(same_bits)["input"]["deterministic"] == true);
+  RunRequest on_cpu;
+  on_cpu.device = RunDevice::cpu;
+  const auto again = flashsim::read_run_request(run_json(same_bits).dump(), "r.json");
+  REQUIRE(message_of(again) == kNoError);
+  CHECK(message_of(plan_run(laid_over(on_cpu, *again))) == kNoError);
+}
+
+TEST_CASE("a gradient that the device has wrong makes the run wrong") {
+  FakeDevice device;
+  device.spoil = [](flashsim::DeviceOutputs& out) {
+    if (!out.d_v.empty()) out.d_v[40] += 2;
+  };
+  RunRequest request = device_request();
+  request.backward = true;
+  const RunReport report = ran_on(device, request);
+  CHECK(report.verdict == Verdict::wrong);
+  CHECK(report.verification.agrees());
+  CHECK_FALSE(report.gradient_verification->dv.agrees());
+  CHECK(report.gradient_verification->dq.agrees());
 }
 
 TEST_CASE("a scenario with Q, K and V runs on a device, and without one it is said why not") {

@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "core/attention/attend.hpp"
+#include "core/study/kernel_account.hpp"
 #include "core/study/measure.hpp"
 #include "core/study/measure_figures.hpp"
 #include "tests/catch.hpp"
@@ -66,13 +68,29 @@ struct FakeDevice {
     qkv.q.data().assign(inputs.q.begin(), inputs.q.end());
     qkv.k.data().assign(inputs.k.begin(), inputs.k.end());
     qkv.v.data().assign(inputs.v.begin(), inputs.v.end());
-    Outputs<float> outputs = attend<float>(p, method_of(given.kernel, p), given.switches, qkv);
-    DeviceOutputs out{.o = std::move(outputs.o.data()),
-                      .lse = std::move(outputs.lse.data()),
-                      .kernels = measurement.kernels,
-                      .seconds = {3e-3}};
+    const bool backward = facts_of(given.kernel).pass == Pass::backward;
+    const Method forward = backward ? method_of(kSavesForBackward, p) : given.method;
+    Outputs<float> outputs = attend<float>(p, forward, given.switches, qkv);
+    DeviceOutputs out{.kernels = measurement.kernels, .seconds = {3e-3}};
+    if (backward) add_gradients(given, qkv, inputs.d_o, outputs, out);
+    out.o = std::move(outputs.o.data());
+    out.lse = std::move(outputs.lse.data());
     spoil(out);
     return out;
+  }
+
+  static void add_gradients(const DeviceTask& given, const Inputs<float>& qkv, std::span<const float> d_o,
+                            const Outputs<float>& outputs, DeviceOutputs& out) {
+    const Problem& p = given.problem;
+    Tensor4<float> gradient(p.batch, p.heads, p.seq, p.head_dim);
+    REQUIRE(d_o.size() == gradient.data().size());
+    gradient.data().assign(d_o.begin(), d_o.end());
+    Gradients<float> gradients = attend_backward<float>(given.method.algorithm, p, given.method.tiling,
+                                                        given.switches, qkv, outputs, gradient);
+    out.d_q = std::move(gradients.dq.data());
+    out.d_k = std::move(gradients.dk.data());
+    out.d_v = std::move(gradients.dv.data());
+    out.seconds = {8e-3};
   }
 };
 
@@ -135,21 +153,8 @@ inline KernelReport modelled_kernel(Kernel kernel, std::int64_t seq, std::int64_
   Problem& p = report.plan.problem;
   p = {.heads = heads, .kv_heads = heads, .seq = seq, .kv_seq = seq, .head_dim = head_dim};
   p.storage = facts_of(kernel).storage.front();
-  const Method method = method_of(kernel, p);
-  AccountSources sources;
-  sources.habits = habits_of(kernel, p);
-  report.plan.algorithm = method.algorithm;
-  report.plan.tiling = method.tiling;
-  auto account = make_account({.algorithm = method.algorithm,
-                               .heads = heads,
-                               .seq = seq,
-                               .head_dim = head_dim,
-                               .dtype = p.storage,
-                               .tiles = {method.tiling.query_rows, method.tiling.key_rows},
-                               .gpu = "h200-measured",
-                               .count_never = true,
-                               .machine = true},
-                              {}, sources);
+  report.plan.algorithm = facts_of(kernel).algorithm;
+  auto account = account_of({.kernel = kernel, .problem = p, .gpu = "h200-measured", .count_never = true});
   REQUIRE(message_of(account) == kNoError);
   report.account = std::move(account).value();
   const DeviceMeasurement none{.seconds = {1}};

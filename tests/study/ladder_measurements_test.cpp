@@ -16,7 +16,7 @@
 
 #include "core/base/quantity_text.hpp"
 #include "core/problem/kernel.hpp"
-#include "core/study/account.hpp"
+#include "core/study/kernel_account.hpp"
 #include "tests/catch.hpp"
 
 namespace flashsim {
@@ -62,22 +62,8 @@ Row modelled(Kernel kernel, const json& row) {
                .storage = number_type_named(row.at("dtype").get<std::string>()).value()};
   const Problem& p = r.problem;
   const Method method = method_of(kernel, p);
-  AccountSources sources;
-  sources.habits = habits_of(kernel, p);
-  const auto report = make_account({.algorithm = method.algorithm,
-                                    .batch = p.batch,
-                                    .heads = p.heads,
-                                    .kv_heads = p.kv_heads,
-                                    .seq = p.seq,
-                                    .kv_seq = p.kv_seq,
-                                    .head_dim = p.head_dim,
-                                    .dtype = p.storage,
-                                    .causal = p.causal,
-                                    .tiles = {method.tiling.query_rows, method.tiling.key_rows},
-                                    .gpu = kMeasurements + "h200_calibrated.json",
-                                    .count_never = true,
-                                    .machine = true},
-                                   {}, sources);
+  const auto report = account_of(
+      {.kernel = kernel, .problem = p, .gpu = kMeasurements + "h200_calibrated.json", .count_never = true});
   REQUIRE(report.ok());
   const auto seen = [&](const char* figure) { return row.at(figure).at("measured").get<double>(); };
   const Flow sm = report->tally().sm_total();

@@ -1,0 +1,8 @@
+// The broken kernels of 04 in fp16.
+#include "cuda/ladder/04_flash_tensor_broken.cuh"
+
+namespace flashsim::flash_tensor {
+
+template Plan broken_kernel<__half>(const Problem&, const Switches&);
+
+}  // namespace flashsim::flash_tensor
