@@ -288,7 +288,10 @@ Result<Simulation> simulate(const Problem& problem, const Method& method, const 
     const double hbm = (kernel.hbm.total() / machine.memory_bandwidth).value;
     const double l2 = machine.l2_bandwidth ? (result.loaded / *machine.l2_bandwidth).value : 0;
     const double floor = std::max({result.seconds, hbm, l2});
-    kernel.total = {floor + machine.launch_seconds};
+    // Warps that multiply fragments also ask for what comes from memory, and wait for it.
+    const double unhidden =
+        habits.fragments ? overlapping(result.seconds, hbm) - std::max(result.seconds, hbm) : 0;
+    kernel.total = {floor + unhidden + machine.launch_seconds};
     launches += machine.launch_seconds;
     kernel.bound = machine.launch_seconds > floor ? "launch"
                    : floor == result.seconds      ? ""

@@ -46,8 +46,13 @@ double fragment_bytes(const Step& step, const Problem& problem, Tiling tiling, c
     case Operation::value_gradient:
     case Operation::key_gradient:
       return queries * static_cast<double>(by_keys) + (by_rows > 1 ? passed_on : 0);
-    case Operation::query_gradient:
-      return keys * static_cast<double>(by_rows) + (by_keys > 1 ? passed_on : 0);
+    case Operation::query_gradient: {
+      if (by_keys == 1) return keys * static_cast<double>(by_rows);
+      // dQ is cut into rows of 32, and its columns among the warps that are left.
+      const std::int64_t row_parts = ceil_div(tiling.query_rows, 32);
+      const std::int64_t column_parts = std::max<std::int64_t>(1, by_rows * by_keys / row_parts);
+      return keys * static_cast<double>(row_parts) + passed_on / 2 * static_cast<double>(1 + column_parts);
+    }
     default: return 0;
   }
 }

@@ -34,9 +34,9 @@ std::optional<double> fragment_rate_of(const Machine& machine, NumberType type) 
   return std::nullopt;
 }
 
-double overlapping(double a, double b) { return std::max(a, b) + kUnhidden * std::min(a, b); }
-
 }  // namespace
+
+double overlapping(double a, double b) { return std::max(a, b) + kUnhidden * std::min(a, b); }
 
 Demand demand_of(const Work& work, double shared_bytes) {
   const auto number = [](auto amount) { return static_cast<double>(amount.value()); };

@@ -39,6 +39,9 @@ constexpr double operands_a_product(const LaneTile& lanes, std::int64_t side) {
   return 1 / static_cast<double>(lanes.rows) + 0.5 / static_cast<double>(side);
 }
 
+/// Seconds of two things of which one hides under the other, all but a fifth of the shorter.
+double overlapping(double a, double b);
+
 class Clock {
  public:
   /// Errors: the machine has no rate for the storage type, or for float32 where the kernel's products run on

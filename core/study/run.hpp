@@ -71,9 +71,9 @@ struct RunReport {
   }
 };
 
-/// Carries `plan` out, on `device` where it has a kernel; its report's plan has what the device decides.
+/// Carries `given` out, on `device` where it has a kernel; its report's plan has what the device decides.
 /// Errors: tensors that can't be read, too little memory, counts beyond 64 bits, what the device says.
-Result<RunReport> make_run(const RunPlan& plan, const RunProgress& progress = {},
+Result<RunReport> make_run(const RunPlan& given, const RunProgress& progress = {},
                            const DeviceBackend* device = nullptr);
 
 /// The steps of a tolerance's derivation, and the bounds that they lead to, which are called by their

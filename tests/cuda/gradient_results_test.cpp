@@ -3,6 +3,7 @@
 // deterministic.
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <vector>
 
@@ -104,7 +105,8 @@ TEST_CASE("rows that see nothing and keys that nobody sees have gradients of zer
       const auto made = test::gradients_on_gpu(test::task_of(kernel, problem, method), inputs,
                                                test::random_gradient(problem, 1, 6));
       const auto& dk = made.gradients->dk.data();
-      CHECK(std::all_of(dk.begin() + 40 * 64, dk.end(), [](float each) { return each == 0; }));
+      CHECK(
+          std::all_of(dk.begin() + std::ptrdiff_t{40} * 64, dk.end(), [](float each) { return each == 0; }));
     }
     // Without a gradient of the output there is none of anything.
     const Tensor4<float> none(problem.batch, problem.heads, problem.seq, problem.head_dim);

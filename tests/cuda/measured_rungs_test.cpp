@@ -139,5 +139,27 @@ TEST_CASE("the kernels that are kept spill nothing, and fit an SM as often as th
   }
 }
 
+TEST_CASE("the kernels on tensor cores tell of every CUDA kernel that the account has, and none spills",
+          "[.][gpu]") {
+  FLASHSIM_NEEDS_GPU();
+  for (const Kernel kernel : {Kernel::flash_tensor, Kernel::flash_split_kv, Kernel::flash_backward}) {
+    for (const std::int64_t head_dim : {32, 64, 128, 256}) {
+      Problem problem = shapes()[0];
+      problem.head_dim = head_dim;
+      if (check_kernel(kernel, problem, {})) continue;
+      for (const Method& method : test::methods_of(kernel, problem)) {
+        INFO(test::text_of(kernel, problem, method));
+        const auto run = measured(kernel, problem, method, {.repeats = 1, .counters = CounterSource::none});
+        const auto launches = predict(problem, method).tally.kernels;
+        REQUIRE(run.kernels.size() == launches.size());
+        for (std::size_t i = 0; i < launches.size(); ++i) {
+          CHECK(run.kernels[i].name == launches[i].name);
+          CHECK(run.kernels[i].local_memory_per_thread == Bytes());
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace flashsim
