@@ -52,13 +52,21 @@ struct FragmentPlan {
   std::optional<std::int64_t> blocks_per_sm;
 };
 
+/// Warps that have the same rows share the keys of a tile (cuda/ladder/05_flash_split_kv_shapes.cuh).
+FragmentPlan split_kv_plan(const Problem& problem) {
+  const std::int64_t d = problem.head_dim;
+  Tiling tiling = packed_tiling(problem);
+  if (d > 128) tiling.key_rows = 64;
+  const std::int64_t warps = tiling.query_rows == 16 ? 4 : 8;
+  const std::int64_t warp_rows = d <= 128 && tiling.query_rows >= 64 ? 32 : 16;
+  const std::int64_t key_warps = warps / (tiling.query_rows / warp_rows);
+  const bool two_fit = tiling.query_rows == 16 ? d <= 128 : tiling.query_rows == 32 && d <= 64;
+  return {tiling, {.warp_rows = warp_rows, .warp_keys = tiling.key_rows / key_warps}, two_fit ? 2 : 1};
+}
+
 FragmentPlan plan_of(Kernel kernel, const Problem& problem) {
   const std::int64_t d = problem.head_dim;
-  if (kernel == Kernel::flash_split_kv) {
-    // Few rows are one warp's, and the warps of a block have parts of the keys.
-    const Tiling tiling = packed_tiling(problem);
-    return {tiling, {.warp_rows = std::min<std::int64_t>(tiling.query_rows, 32)}, std::nullopt};
-  }
+  if (kernel == Kernel::flash_split_kv) return split_kv_plan(problem);
   if (kernel == Kernel::flash_backward) {
     const Tiling tiling = d <= 64 ? Tiling{128, 128} : Tiling{64, 128};
     return {tiling, {.warp_rows = tiling.query_rows, .warp_keys = 16}, 1};

@@ -3,7 +3,7 @@
 // HBM traffic: Q, K, V once for each query tile; S > 1: O_part and L_part in float32 out and in again.
 // on-chip memory: Q_i and a ring of pieces of K and V in shared memory; S, P and O in registers.
 // parallelism: a block a part of a query tile; its warps share rows, keys or both, and merge at the end.
-// limits: bound by HBM where rows are few; mma.sync; d ≤ 256; sm_80 and later.
+// limits: mma.sync; d ≤ 256; sm_80 and later, as far as a block gets 100 … 200 KiB of shared memory.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@
 #include "cuda/pieces/fragment_mask.cuh"
 #include "cuda/pieces/fragment_products.cuh"
 #include "cuda/pieces/fragment_softmax.cuh"
+#include "cuda/pieces/masked_values.cuh"
 #include "cuda/pieces/swizzled_tile.cuh"
 #include "cuda/pieces/thread_group.cuh"
 
@@ -96,7 +97,7 @@ __device__ inline bool take_out(T* tile, const ThreadGroup<kThreads>& group) {
   bool found = false;
 #pragma unroll 1
   for (int n = group.thread(); n < kKeys * kDepth; n += kThreads) {
-    if (fabsf(static_cast<float>(tile[n])) < INFINITY) continue;
+    if (is_finite(tile[n])) continue;
     tile[n] = static_cast<T>(0.0F);
     found = true;
   }

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "cuda/pieces/fragment_softmax.cuh"
+#include "cuda/pieces/masked_values.cuh"
 #include "cuda/pieces/storage.cuh"
 
 namespace flashsim::split_kv {
@@ -100,7 +101,7 @@ __device__ inline void add_infinities(Neighbours<float, 4>& o, const T* v, int c
     for (int x = 0; x < 4; ++x) {
       if (column + x >= columns) continue;
       const auto value = static_cast<float>(v[key * columns + column + x]);
-      if (!(fabsf(value) < INFINITY)) o.at[x] += value;
+      if (!is_finite(value)) o.at[x] += value;
     }
   }
 }
