@@ -68,8 +68,9 @@ FragmentPlan plan_of(Kernel kernel, const Problem& problem) {
   const std::int64_t d = problem.head_dim;
   if (kernel == Kernel::flash_split_kv) return split_kv_plan(problem);
   if (kernel == Kernel::flash_backward) {
-    const Tiling tiling = d <= 64 ? Tiling{128, 128} : Tiling{64, 128};
-    return {tiling, {.warp_rows = tiling.query_rows, .warp_keys = 16}, 1};
+    // dK, dV, S and dP fill the registers (cuda/ladder/06_flash_backward_gradients.cu).
+    if (d <= 64) return {{64, 128}, {.warp_rows = 64, .warp_keys = 32}, 2};
+    return {{64, 128}, {.warp_rows = 64, .warp_keys = 16}, 1};
   }
   // O and S fill the registers (cuda/ladder/04_flash_tensor_kernels.hpp).
   if (d <= 64) return {{128, 128}, {.warp_rows = 32}, 2};
@@ -134,6 +135,8 @@ Habits habits_of(Kernel kernel, const Problem& problem) {
       [[fallthrough]];
     case Kernel::flash_split_kv:
     case Kernel::flash_backward: {
+      // The first keys are seen by most queries.
+      if (kernel == Kernel::flash_backward && problem.causal) habits.launch_order = LaunchOrder::heads_first;
       const FragmentPlan plan = plan_of(kernel, problem);
       habits.fragments = plan.fragments;
       habits.blocks_per_sm = plan.blocks_per_sm;

@@ -16,11 +16,18 @@ Count key_tensor(const Problem& p) {
 /// A number for each query row in the type that kernels sum in.
 Count statistic(const Problem& p) { return query_rows(p) * size_of(NumberType::fp32); }
 
+/// dQ's sum lies in whole tiles (cuda/ladder/06_flash_backward.cuh).
+Count gradient_sum(const DeviceTask& task) {
+  const Problem packed = packed_heads(task.problem);
+  const std::int64_t tile = task.method.tiling.query_rows;
+  const Count rows = Count(packed.batch) * packed.heads * ((packed.seq - 1) / tile + 1) * tile;
+  return rows * (packed.head_dim <= 64 ? 64 : 128) * size_of(NumberType::fp32);
+}
+
 Count gradient_outputs(const DeviceTask& task) {
   const Problem& p = task.problem;
   const Count gradients = query_tensor(p) + key_tensor(p) * 2;
-  const Count sum = task.method.deterministic ? Count(0) : statistic(p) * p.head_dim;
-  return gradients + statistic(p) + sum;
+  return gradients + statistic(p) + (task.method.deterministic ? Count(0) : gradient_sum(task));
 }
 
 }  // namespace
