@@ -66,6 +66,36 @@ __device__ inline void score_gradient(float (&d_p)[M][N][4], const float (&p)[M]
   }
 }
 
+/// What a block works on. It lies in shared memory, because registers are for dK and dV.
+struct GradientBlock {
+  std::int64_t head;       ///< of keys and values, of all batch entries
+  std::int64_t first_key;  ///< of the key tile
+  std::int64_t head_keys;  ///< rows of K before this head
+  std::int64_t head_rows;  ///< rows of Q before this group
+  int first_tile;          ///< of the packed rows, that sees a key of the tile
+  int query_tiles;
+};
+
+template <class Tile, class T>
+__device__ inline GradientBlock gradient_block(const Arguments<T>& args) {
+  // Under a causal mask the first keys are seen by most queries: the longest blocks of all heads come first.
+  const unsigned heads = gridDim.x / args.tiles;
+  const std::int64_t head = args.causal ? blockIdx.x % heads : blockIdx.x / args.tiles;
+  const std::int64_t first_key =
+      std::int64_t{args.causal ? blockIdx.x / heads : blockIdx.x % args.tiles} * Tile::kKeys;
+  // The first query that sees a key of the tile.
+  const std::int64_t skipped = first_key - args.first_position;
+  const std::int64_t first_query = !args.causal || skipped < 0 ? 0 : skipped < args.seq ? skipped : args.seq;
+  const int query_tiles = static_cast<int>((args.rows + Tile::kRows - 1) / Tile::kRows);
+  return {.head = head,
+          .first_key = first_key,
+          .head_keys = head * args.kv_seq,
+          .head_rows = head * args.rows,
+          .first_tile = first_query == args.seq ? query_tiles
+                                                : static_cast<int>(first_query * args.group / Tile::kRows),
+          .query_tiles = query_tiles};
+}
+
 template <class T, class Tile, bool kSums>
 __global__ void __launch_bounds__(Tile::kThreads) gradients(const Arguments<T> args) {
   constexpr int kDepth = Tile::kDepth;
@@ -81,22 +111,16 @@ __global__ void __launch_bounds__(Tile::kThreads) gradients(const Arguments<T> a
   T* const d_s = d_o + 2 * kRows * kDepth;
   float* const of_rows = reinterpret_cast<float*>(d_s + 2 * kKeys * kRows);  // L and D
 
-  // Under a causal mask the first keys are seen by most queries: the longest blocks of all heads come first.
-  const unsigned heads = gridDim.x / args.tiles;
-  const std::int64_t head = args.causal ? blockIdx.x % heads : blockIdx.x / args.tiles;
-  const std::int64_t first_key =
-      std::int64_t{args.causal ? blockIdx.x / heads : blockIdx.x % args.tiles} * kKeys;
-  const std::int64_t head_keys = head * args.kv_seq;  // rows of K before this head
-  const std::int64_t head_rows = head * args.rows;    // rows of Q before this group
+  __shared__ GradientBlock block;
+  if (threadIdx.x == 0) block = gradient_block<Tile>(args);
+  __syncthreads();
+  const std::int64_t& first_key = block.first_key;
+  const std::int64_t& head_keys = block.head_keys;
+  const std::int64_t& head_rows = block.head_rows;
+  const int& first_tile = block.first_tile;
+  const int& query_tiles = block.query_tiles;
   const int warp = static_cast<int>(threadIdx.x) / 32;
   const int lane = static_cast<int>(threadIdx.x) % 32;
-
-  // The first packed row that sees a key of the tile, and the tiles from there on.
-  const std::int64_t skipped = first_key - args.first_position;
-  const std::int64_t first_query = !args.causal || skipped < 0 ? 0 : skipped < args.seq ? skipped : args.seq;
-  const int query_tiles = static_cast<int>((args.rows + kRows - 1) / kRows);
-  const int first_tile =
-      first_query == args.seq ? query_tiles : static_cast<int>(first_query * args.group / kRows);
 
   const auto rows_of = [&](int tile) {
     return PackedRows::from(std::int64_t{tile} * kRows, args.seq, args.group);
@@ -131,9 +155,10 @@ __global__ void __launch_bounds__(Tile::kThreads) gradients(const Arguments<T> a
 
   float d_k[kM][kDepth / 8][4] = {};
   float d_v[kM][kDepth / 8][4] = {};
-  const float exponent = exponent_of_scores(args.scale);
-  const std::uint32_t warp_k = shared_address(k) + rows16<kDepth>(warp * kM);
-  const std::uint32_t warp_v = shared_address(v) + rows16<kDepth>(warp * kM);
+
+  const auto rows_of_warp = [&](const T* tile) {
+    return shared_address(tile) + rows16<kDepth>(static_cast<int>(followed_anew(threadIdx.x)) / 32 * kM);
+  };
 
   if (first_tile < query_tiles) {
     const PackedRows rows = rows_of(first_tile);
@@ -147,12 +172,15 @@ __global__ void __launch_bounds__(Tile::kThreads) gradients(const Arguments<T> a
 
   // What the tile adds to dQ of the query tile `tile`, by dSᵀ in `slot`.
   const auto add_query_gradient = [&](int tile, int slot) {
+    const auto thread = static_cast<int>(followed_anew(threadIdx.x));
+    const int warp = thread / 32;
+    const int lane = thread % 32;
     const int first_row = warp / Tile::kColumnWarps * 32;
     const int first_column = warp % Tile::kColumnWarps * Tile::kWarpColumns;
     float d_q[2][Tile::kWarpColumns / 8][4] = {};
     multiply_columns<T, kRows, kDepth, kKeys / 16>(d_q, shared_address(d_s + slot * kKeys * kRows), first_row,
                                                    shared_address(k), first_column);
-    float* const sum = args.query_sum + (head * query_tiles + tile) * kRows * kDepth;
+    float* const sum = args.query_sum + (block.head * query_tiles + tile) * kRows * kDepth;
 #pragma unroll
     for (int m = 0; m < 2; ++m) {
 #pragma unroll
@@ -181,9 +209,8 @@ __global__ void __launch_bounds__(Tile::kThreads) gradients(const Arguments<T> a
     }
     if (tile >= query_tiles) break;
 
-    const PackedRows rows = rows_of(tile);
     const bool whole = first_key + kKeys <= args.kv_seq &&
-                       (!args.causal || rows.first + args.first_position >= first_key + kKeys - 1);
+                       (!args.causal || rows_of(tile).first + args.first_position >= first_key + kKeys - 1);
     const float* const lse = of_rows + slot * 2 * kRows;
 #pragma unroll 1
     for (int part = 0; part < kRows / Tile::kPart; ++part) {
@@ -192,9 +219,10 @@ __global__ void __launch_bounds__(Tile::kThreads) gradients(const Arguments<T> a
       const std::uint32_t part_d_o =
           shared_address(d_o + slot * kRows * kDepth) + rows16<kDepth>(part * Tile::kPart / 16);
       float s[kM][kN][4] = {};
-      multiply_rows<T, kDepth>(s, warp_k, part_q);
-      weights(s, lse + part * Tile::kPart, exponent);
+      multiply_rows<T, kDepth>(s, rows_of_warp(k), part_q);
+      weights(s, lse + part * Tile::kPart, exponent_of_scores(args.scale));
       if (!whole) {
+        const PackedRows rows = rows_of(static_cast<int>(followed_anew(tile)));
 #pragma unroll
         for (int n = 0; n < kN; ++n) {
 #pragma unroll
@@ -211,7 +239,7 @@ __global__ void __launch_bounds__(Tile::kThreads) gradients(const Arguments<T> a
         }
       }
       float d_p[kM][kN][4] = {};
-      multiply_rows<T, kDepth>(d_p, warp_v, part_d_o);
+      multiply_rows<T, kDepth>(d_p, rows_of_warp(v), part_d_o);
       score_gradient(d_p, s, lse + kRows + part * Tile::kPart);
 
       std::uint32_t weights_t[kM][kN / 2][4];
