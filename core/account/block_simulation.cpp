@@ -21,6 +21,9 @@ constexpr double kMissDelay = 0.05;
 constexpr double kUsableL2 = 0.93;
 /// A block's first loads and its last stores, which nothing hides.
 constexpr double kBlockStart = 1e-6;
+/// The first pass over the code of a kernel that multiplies fragments: it is long, for it is unrolled, and
+/// comes from memory as everything else does.
+constexpr double kFirstCode = 4e-6;
 /// Steps of all walks that are followed at most: some minutes.
 constexpr std::int64_t kMostSteps = 10'000'000'000;
 /// Steps of a walk that can be recorded whole: some 20 bytes each.
@@ -94,6 +97,9 @@ class Run {
   Result kernel(std::size_t kernel, std::int64_t blocks_per_sm, L2Cache& cache,
                 const std::function<void(double)>& progress) {
     const std::int64_t blocks = source_.kernels()[kernel].blocks;
+    const LaunchOrder order = source_.kernels()[kernel].name == "query_gradient"
+                                  ? habits_.query_gradient_order.value_or(habits_.launch_order)
+                                  : habits_.launch_order;
     const std::int64_t items = walks_ * blocks;
     const std::int64_t slots = std::min(items, machine_.sms * blocks_per_sm);
     std::vector<Running> running(static_cast<std::size_t>(slots));
@@ -105,7 +111,7 @@ class Run {
 
     const auto start = [&](std::int64_t slot) {
       Running& block = running[static_cast<std::size_t>(slot)];
-      const auto [walk, number] = item(next++, blocks);
+      const auto [walk, number] = item(next++, blocks, order);
       block = {.program = source_.block(kernel, number), .walk = walk, .beat = 0};
     };
     for (std::int64_t slot = 0; slot < slots; ++slot) {
@@ -148,8 +154,9 @@ class Run {
   static constexpr std::int64_t kTold = 64;
 
   /// The walk and the block that start as number `n`.
-  [[nodiscard]] std::pair<std::int64_t, std::int64_t> item(std::int64_t n, std::int64_t blocks) const {
-    switch (habits_.launch_order) {
+  [[nodiscard]] std::pair<std::int64_t, std::int64_t> item(std::int64_t n, std::int64_t blocks,
+                                                           LaunchOrder order) const {
+    switch (order) {
       case LaunchOrder::longest_first: return {n / blocks, blocks - 1 - n % blocks};
       case LaunchOrder::heads_first: return {n % walks_, n / walks_};
       case LaunchOrder::longest_of_all_first: return {n % walks_, blocks - 1 - n / walks_};
@@ -271,7 +278,12 @@ Result<Simulation> simulate(const Problem& problem, const Method& method, const 
   double shared = habits.fragments ? 0 : shared_bytes(tally, problem, habits);
   for (std::size_t k = 0; k < run.kernels(); ++k) {
     SimulatedKernel kernel{.name = occupancy[k].kernel};
-    kernel.blocks_per_sm = habits.blocks_per_sm.value_or(occupancy[k].blocks_per_sm);
+    const bool multiplies = !occupancy[k].footprint.shared_memory.empty();
+    kernel.blocks_per_sm = occupancy[k].blocks_per_sm;
+    // Habits tell of the kernel that multiplies, and not of those that only bring its sums together.
+    if (multiplies || !habits.fragments) {
+      kernel.blocks_per_sm = habits.blocks_per_sm.value_or(kernel.blocks_per_sm);
+    }
     const Flow before{Bytes(cache.hbm_read_bytes()), Bytes(cache.hbm_write_bytes())};
     const auto told = [&](double done) {
       progress((static_cast<double>(k) + done) / static_cast<double>(run.kernels()));
@@ -291,7 +303,8 @@ Result<Simulation> simulate(const Problem& problem, const Method& method, const 
     // Warps that multiply fragments also ask for what comes from memory, and wait for it.
     const double unhidden =
         habits.fragments ? overlapping(result.seconds, hbm) - std::max(result.seconds, hbm) : 0;
-    kernel.total = {floor + unhidden + machine.launch_seconds};
+    const double code = habits.fragments && multiplies ? kFirstCode : 0;
+    kernel.total = {floor + unhidden + code + machine.launch_seconds};
     launches += machine.launch_seconds;
     kernel.bound = machine.launch_seconds > floor ? "launch"
                    : floor == result.seconds      ? ""

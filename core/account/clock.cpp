@@ -13,6 +13,11 @@ constexpr double kTensorShare = 0.86;
 /// Of the shorter of two that overlap (products and softmax, arithmetic and loads of fragments) so much isn't
 /// hidden under the longer.
 constexpr double kUnhidden = 0.19;
+/// The same of loads of fragments where warps wait for each other within a tile pair.
+constexpr double kUnhiddenInStep = 0.6;
+/// Warps that fill an SM's four schedulers with products of fragments, and what fewer of them leave idle.
+constexpr std::int64_t kFillingWarps = 8;
+constexpr double kTooFewWarps = 1.25;
 
 std::optional<double> rate_of(const Machine& machine, NumberType type) {
   const Machine::Rates& rates = machine.flops_per_second;
@@ -68,7 +73,11 @@ Result<Clock> Clock::of(const Machine& machine, const Problem& problem, const Ha
   Clock clock;
   clock.tensor_ = products != NumberType::fp32 && products != NumberType::fp64;
   clock.lanes_ = habits.lanes.has_value();
-  clock.fragments_ = habits.fragments.has_value();
+  if (habits.fragments) {
+    clock.fragments_ = true;
+    clock.unhidden_loads_ = habits.fragments->in_step ? kUnhiddenInStep : kUnhidden;
+    if (habits.fragments->warps < kFillingWarps) clock.too_few_warps_ = kTooFewWarps;
+  }
   clock.overlap_ = habits.overlap;
   clock.peak_ = *rate;
   const bool measured = machine.rates == "measured";
@@ -102,15 +111,18 @@ double Clock::alone(const Demand& demand) const {
   if (lanes_) return products + softmax + t.sram;
   // A warp waits for the fragments that it multiplies, and goes on to softmax when they are done: the others
   // of its SM are as far as it is. Loads of the next fragments are under way meanwhile.
-  if (fragments_) return overlapping(products + softmax, t.sram);
+  if (fragments_) return too_few_warps_ * busiest(demand);
   const double arithmetic =
       overlap_ == Overlap::serial || !tensor_ ? products + softmax : overlapping(products, softmax);
   return std::max(arithmetic, t.sram);
 }
 
 double Clock::busiest(const Demand& demand) const {
-  if (fragments_) return alone(demand);
   const UnitTimes t = on_one_sm(demand);
+  if (fragments_) {
+    const double arithmetic = demand.products / products_ + demand.pointwise / pointwise_ + t.exponential;
+    return std::max(arithmetic, t.sram) + unhidden_loads_ * std::min(arithmetic, t.sram);
+  }
   return std::max({t.tensor, t.fma, t.exponential, t.sram});
 }
 

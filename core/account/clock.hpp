@@ -65,6 +65,8 @@ class Clock {
   bool tensor_ = false;
   bool lanes_ = false;      ///< operands pass from shared memory through registers
   bool fragments_ = false;  ///< likewise, to the tensor units
+  double unhidden_loads_ = 0;
+  double too_few_warps_ = 1;
   Overlap overlap_{};
   double peak_ = 0;
   // Of one SM, in a second.

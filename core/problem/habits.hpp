@@ -31,8 +31,8 @@ enum class Overlap {
   serial,      ///< softmax waits for the product and the product for softmax; other blocks of the SM fill in
 };
 
-inline constexpr std::array<std::string_view, 5> kLaunchOrders{"rows", "longest-first", "heads-first", "longest-of-all-first",
-                                                               "persistent"};
+inline constexpr std::array<std::string_view, 5> kLaunchOrders{"rows", "longest-first", "heads-first",
+                                                               "longest-of-all-first", "persistent"};
 inline constexpr std::array<std::string_view, 2> kKeyOrders{"forward", "reverse"};
 inline constexpr std::array<std::string_view, 2> kOverlaps{"overlapped", "serial"};
 
@@ -63,11 +63,15 @@ struct LaneTile {
 struct Fragments {
   std::int64_t warp_rows = 16;
   std::optional<std::int64_t> warp_keys;  ///< all of the tile where absent
-  bool queries_in_registers = false;      ///< else a warp loads its rows of Q again for every key tile
+  std::int64_t warps = 4;                 ///< of a block
+  bool in_step = false;               ///< backward: warps wait for each other's part of dS within a tile pair
+  bool queries_in_registers = false;  ///< else a warp loads its rows of Q again for every key tile
 };
 
 struct Habits {
   LaunchOrder launch_order = LaunchOrder::rows;
+  std::optional<LaunchOrder>
+      query_gradient_order;  ///< of the kernel that makes dQ alone, where it is another
   KeyOrder key_order = KeyOrder::forward;
   Overlap overlap = Overlap::overlapped;
   std::optional<std::int64_t> blocks_per_sm;  ///< what occupancy allows where absent

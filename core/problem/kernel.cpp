@@ -61,7 +61,9 @@ FragmentPlan split_kv_plan(const Problem& problem) {
   const std::int64_t warp_rows = d <= 128 && tiling.query_rows >= 64 ? 32 : 16;
   const std::int64_t key_warps = warps / (tiling.query_rows / warp_rows);
   const bool two_fit = tiling.query_rows == 16 ? d <= 128 : tiling.query_rows == 32 && d <= 64;
-  return {tiling, {.warp_rows = warp_rows, .warp_keys = tiling.key_rows / key_warps}, two_fit ? 2 : 1};
+  return {tiling,
+          {.warp_rows = warp_rows, .warp_keys = tiling.key_rows / key_warps, .warps = warps},
+          two_fit ? 2 : 1};
 }
 
 FragmentPlan plan_of(Kernel kernel, const Problem& problem) {
@@ -69,8 +71,8 @@ FragmentPlan plan_of(Kernel kernel, const Problem& problem) {
   if (kernel == Kernel::flash_split_kv) return split_kv_plan(problem);
   if (kernel == Kernel::flash_backward) {
     // dK, dV, S and dP fill the registers (cuda/ladder/06_flash_backward_gradients.cu).
-    if (d <= 64) return {{64, 128}, {.warp_rows = 64, .warp_keys = 32}, 2};
-    return {{64, 128}, {.warp_rows = 64, .warp_keys = 16}, 1};
+    if (d <= 64) return {{64, 128}, {.warp_rows = 64, .warp_keys = 32, .in_step = true}, 2};
+    return {{64, 128}, {.warp_rows = 64, .warp_keys = 16, .warps = 8, .in_step = true}, 1};
   }
   // O and S fill the registers (cuda/ladder/04_flash_tensor_kernels.hpp).
   if (d <= 64) return {{128, 128}, {.warp_rows = 32}, 2};
@@ -136,7 +138,10 @@ Habits habits_of(Kernel kernel, const Problem& problem) {
     case Kernel::flash_split_kv:
     case Kernel::flash_backward: {
       // The first keys are seen by most queries.
-      if (kernel == Kernel::flash_backward && problem.causal) habits.launch_order = LaunchOrder::heads_first;
+      if (kernel == Kernel::flash_backward) {
+        if (problem.causal) habits.launch_order = LaunchOrder::heads_first;
+        habits.query_gradient_order = LaunchOrder::longest_first;
+      }
       const FragmentPlan plan = plan_of(kernel, problem);
       habits.fragments = plan.fragments;
       habits.blocks_per_sm = plan.blocks_per_sm;

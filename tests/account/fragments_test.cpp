@@ -88,10 +88,11 @@ TEST_CASE("one block takes its products and its softmax, and a fifth of what loa
   const double store = (128.0 * 64 * 2 + 128 * 4) / bytes;
   REQUIRE(loads < products + softmax);
   const double last = std::max(finish, store) + 0.19 * std::min(finish, store);
-  CHECK(s.kernels[0].blocks.value == Approx(1e-6 + 1.05 * (load_q + beat) + last).epsilon(1e-5));
+  // Four warps leave an SM's schedulers idle a fifth of the time.
+  CHECK(s.kernels[0].blocks.value == Approx(1e-6 + 1.25 * (1.05 * (load_q + beat) + last)).epsilon(1e-5));
 }
 
-TEST_CASE("blocks of an SM take turns: two of them take no less than one after the other") {
+TEST_CASE("blocks of an SM take turns, and a second one of four warps fills what the first leaves idle") {
   const Problem p{
       .heads = 264, .kv_heads = 264, .seq = 128, .kv_seq = 4096, .head_dim = 128, .causal = false};
   Habits habits = kWarpsOf32;
@@ -99,7 +100,23 @@ TEST_CASE("blocks of an SM take turns: two of them take no less than one after t
   const double one = time_of(simulated(p, {.tiling = {128, 64}}, habits));
   habits.blocks_per_sm = 2;
   const double two = time_of(simulated(p, {.tiling = {128, 64}}, habits));
-  CHECK(two == Approx(one).epsilon(0.03));
+  CHECK(two == Approx(one / 1.25).epsilon(0.03));
+  habits.fragments->warps = 8;
+  CHECK(time_of(simulated(p, {.tiling = {128, 64}}, habits)) == Approx(two).epsilon(0.03));
+  habits.blocks_per_sm = 1;
+  CHECK(time_of(simulated(p, {.tiling = {128, 64}}, habits)) == Approx(two).epsilon(0.03));
+}
+
+TEST_CASE("warps that wait for each other within a tile pair hide less of their loads") {
+  const Problem p;
+  const Clock apart = Clock::of(machine(), p, {.fragments = Fragments{}}).value();
+  const Clock in_step = Clock::of(machine(), p, {.fragments = Fragments{.in_step = true}}).value();
+  const Demand products{.products = 1e9};
+  const Demand both{.products = 1e9, .shared_bytes = 1e6};
+  CHECK(in_step.busiest(products) == apart.busiest(products));
+  CHECK(in_step.busiest(both) > apart.busiest(both));
+  CHECK(in_step.busiest(both) <
+        products.products / 1e9 * in_step.busiest(products) + both.shared_bytes / 2e11);
 }
 
 TEST_CASE("a ragged tile takes the time of a whole one") {
@@ -113,12 +130,11 @@ TEST_CASE("fragments have a rate of their own on Hopper, and the type's where th
   const Problem p{.heads = 132, .kv_heads = 132, .seq = 4096, .kv_seq = 4096, .causal = false};
   Machine m = machine();
   const Demand products{.products = 1e9};
-  const double slower = Clock::of(m, p, kWarpsOf32)->alone(products);
-  CHECK(slower > 1.3 * Clock::of(m, p)->alone(products));
+  CHECK(Clock::of(m, p, kWarpsOf32)->busiest(products) > 1.3 * Clock::of(m, p)->busiest(products));
   m.fragment_flops_per_second.fp16.reset();
-  CHECK(Clock::of(m, p, kWarpsOf32)->alone(products) == Clock::of(m, p)->alone(products));
+  CHECK(Clock::of(m, p, kWarpsOf32)->busiest(products) == Clock::of(m, p)->busiest(products));
   const Machine a100 = find_machine("a100").value();
-  CHECK(Clock::of(a100, p, kWarpsOf32)->alone(products) == Clock::of(a100, p)->alone(products));
+  CHECK(Clock::of(a100, p, kWarpsOf32)->busiest(products) == Clock::of(a100, p)->busiest(products));
 }
 
 TEST_CASE("the upper rungs take longer than the schedule at its best, and no kernel is left out") {
@@ -147,7 +163,9 @@ TEST_CASE("a decoding step takes the time of its cache at the rate of HBM, and t
   CHECK(s.kernels[0].bound == "hbm");
   const double cache = ((whole_size(Operand::K, p) + whole_size(Operand::V, p)) / m.memory_bandwidth).value;
   CHECK(time_of(s) > cache + 2 * m.launch_seconds);
-  CHECK(time_of(s) < 1.1 * cache + 3 * m.launch_seconds);
+  CHECK(time_of(s) < 1.15 * cache);
+  // Combining isn't held to the blocks that fit beside one another's shared memory.
+  CHECK(s.kernels[1].blocks_per_sm > s.kernels[0].blocks_per_sm);
   CHECK(s.kernels[1].total.value < 0.05 * s.kernels[0].total.value);
 }
 
