@@ -10,9 +10,9 @@ namespace {
 /// Of a datasheet's tensor rate this share is reached at the clock that the chip holds: what is left of the
 /// matrix units' time in the best kernels (docs/machine-model.md). Measured rates have it in them.
 constexpr double kTensorShare = 0.86;
-/// Of the shorter of two that overlap (products and softmax, arithmetic and loads of fragments) so much isn't
-/// hidden under the longer.
-constexpr double kUnhidden = 0.19;
+/// kUnhidden of arithmetic and loads from shared memory where warps that share the rows of a tile wait for
+/// each other's part of it.
+constexpr double kUnhiddenParts = 0.6;
 
 std::optional<double> rate_of(const Machine& machine, NumberType type) {
   const Machine::Rates& rates = machine.flops_per_second;
@@ -36,7 +36,7 @@ std::optional<double> fragment_rate_of(const Machine& machine, NumberType type) 
 
 }  // namespace
 
-double overlapping(double a, double b) { return std::max(a, b) + kUnhidden * std::min(a, b); }
+double overlapping(double a, double b, double unhidden) { return std::max(a, b) + unhidden * std::min(a, b); }
 
 Demand demand_of(const Work& work, double shared_bytes) {
   const auto number = [](auto amount) { return static_cast<double>(amount.value()); };
@@ -69,6 +69,7 @@ Result<Clock> Clock::of(const Machine& machine, const Problem& problem, const Ha
   clock.tensor_ = products != NumberType::fp32 && products != NumberType::fp64;
   clock.lanes_ = habits.lanes.has_value();
   clock.fragments_ = habits.fragments.has_value();
+  clock.unhidden_loads_ = habits.fragments && habits.fragments->warp_keys ? kUnhiddenParts : kUnhidden;
   clock.overlap_ = habits.overlap;
   clock.peak_ = *rate;
   const bool measured = machine.rates == "measured";
@@ -102,9 +103,10 @@ double Clock::alone(const Demand& demand) const {
   if (lanes_) return products + softmax + t.sram;
   // A warp waits for the fragments that it multiplies, and goes on to softmax when they are done: the others
   // of its SM are as far as it is. Loads of the next fragments are under way meanwhile.
-  if (fragments_) return overlapping(products + softmax, t.sram);
-  const double arithmetic =
-      overlap_ == Overlap::serial || !tensor_ ? products + softmax : overlapping(products, softmax);
+  if (fragments_) return overlapping(products + softmax, t.sram, unhidden_loads_);
+  const double arithmetic = overlap_ == Overlap::serial || !tensor_
+                                ? products + softmax
+                                : overlapping(products, softmax, kUnhidden);
   return std::max(arithmetic, t.sram);
 }
 
