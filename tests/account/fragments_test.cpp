@@ -147,7 +147,7 @@ TEST_CASE("a decoding step takes the time of its cache at the rate of HBM, and t
   CHECK(s.kernels[0].bound == "hbm");
   const double cache = ((whole_size(Operand::K, p) + whole_size(Operand::V, p)) / m.memory_bandwidth).value;
   CHECK(time_of(s) > cache + 2 * m.launch_seconds);
-  CHECK(time_of(s) < 1.05 * cache + 3 * m.launch_seconds);
+  CHECK(time_of(s) < 1.1 * cache + 3 * m.launch_seconds);
   CHECK(s.kernels[1].total.value < 0.05 * s.kernels[0].total.value);
 }
 
