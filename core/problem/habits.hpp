@@ -31,8 +31,8 @@ enum class Overlap {
   serial,      ///< softmax waits for the product and the product for softmax; other blocks of the SM fill in
 };
 
-inline constexpr std::array<std::string_view, 5> kLaunchOrders{"rows", "longest-first", "heads-first", "longest-of-all-first",
-                                                               "persistent"};
+inline constexpr std::array<std::string_view, 5> kLaunchOrders{"rows", "longest-first", "heads-first",
+                                                               "longest-of-all-first", "persistent"};
 inline constexpr std::array<std::string_view, 2> kKeyOrders{"forward", "reverse"};
 inline constexpr std::array<std::string_view, 2> kOverlaps{"overlapped", "serial"};
 
