@@ -97,8 +97,9 @@ void add_machine_options(CLI::App& app, CommandLine& line) {
       ->expected(0, 1)
       ->option_text("[NAME]")
       ->group("Where");
-  add_text(app, "--launch-order", o.launch_order,
-           "of thread blocks: rows, longest-first, heads-first, longest-of-all-first or persistent (default rows)")
+  add_text(
+      app, "--launch-order", o.launch_order,
+      "of thread blocks: rows, longest-first, heads-first, longest-of-all-first or persistent (default rows)")
       ->group("Where");
   add_text(app, "--key-order", o.key_order, "of a block's key tiles: forward or reverse (default forward)")
       ->group("Where");

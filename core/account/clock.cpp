@@ -10,12 +10,10 @@ namespace {
 /// Of a datasheet's tensor rate this share is reached at the clock that the chip holds: what is left of the
 /// matrix units' time in the best kernels (docs/machine-model.md). Measured rates have it in them.
 constexpr double kTensorShare = 0.86;
-/// Of the shorter of two that overlap (products and softmax, arithmetic and loads of fragments) so much isn't
-/// hidden under the longer.
-constexpr double kUnhidden = 0.19;
-/// The same of loads of fragments where warps wait for each other within a tile pair.
-constexpr double kUnhiddenInStep = 0.6;
-/// Warps that fill an SM's four schedulers with products of fragments, and what fewer of them leave idle.
+/// kUnhidden of arithmetic and loads from shared memory where warps that share the rows of a tile wait for
+/// each other's part of it.
+constexpr double kUnhiddenParts = 0.6;
+/// Warps that fill an SM's four schedulers with products of fragments, and how much longer fewer take alone.
 constexpr std::int64_t kFillingWarps = 8;
 constexpr double kTooFewWarps = 1.25;
 
@@ -41,7 +39,7 @@ std::optional<double> fragment_rate_of(const Machine& machine, NumberType type) 
 
 }  // namespace
 
-double overlapping(double a, double b) { return std::max(a, b) + kUnhidden * std::min(a, b); }
+double overlapping(double a, double b, double unhidden) { return std::max(a, b) + unhidden * std::min(a, b); }
 
 Demand demand_of(const Work& work, double shared_bytes) {
   const auto number = [](auto amount) { return static_cast<double>(amount.value()); };
@@ -73,11 +71,9 @@ Result<Clock> Clock::of(const Machine& machine, const Problem& problem, const Ha
   Clock clock;
   clock.tensor_ = products != NumberType::fp32 && products != NumberType::fp64;
   clock.lanes_ = habits.lanes.has_value();
-  if (habits.fragments) {
-    clock.fragments_ = true;
-    clock.unhidden_loads_ = habits.fragments->in_step ? kUnhiddenInStep : kUnhidden;
-    if (habits.fragments->warps < kFillingWarps) clock.too_few_warps_ = kTooFewWarps;
-  }
+  clock.fragments_ = habits.fragments.has_value();
+  clock.unhidden_loads_ = habits.fragments && habits.fragments->warp_keys ? kUnhiddenParts : kUnhidden;
+  if (habits.fragments && habits.fragments->warps < kFillingWarps) clock.too_few_warps_ = kTooFewWarps;
   clock.overlap_ = habits.overlap;
   clock.peak_ = *rate;
   const bool measured = machine.rates == "measured";
@@ -112,8 +108,9 @@ double Clock::alone(const Demand& demand) const {
   // A warp waits for the fragments that it multiplies, and goes on to softmax when they are done: the others
   // of its SM are as far as it is. Loads of the next fragments are under way meanwhile.
   if (fragments_) return too_few_warps_ * busiest(demand);
-  const double arithmetic =
-      overlap_ == Overlap::serial || !tensor_ ? products + softmax : overlapping(products, softmax);
+  const double arithmetic = overlap_ == Overlap::serial || !tensor_
+                                ? products + softmax
+                                : overlapping(products, softmax, kUnhidden);
   return std::max(arithmetic, t.sram);
 }
 
@@ -121,7 +118,7 @@ double Clock::busiest(const Demand& demand) const {
   const UnitTimes t = on_one_sm(demand);
   if (fragments_) {
     const double arithmetic = demand.products / products_ + demand.pointwise / pointwise_ + t.exponential;
-    return std::max(arithmetic, t.sram) + unhidden_loads_ * std::min(arithmetic, t.sram);
+    return overlapping(arithmetic, t.sram, unhidden_loads_);
   }
   return std::max({t.tensor, t.fma, t.exponential, t.sram});
 }

@@ -39,8 +39,12 @@ constexpr double operands_a_product(const LaneTile& lanes, std::int64_t side) {
   return 1 / static_cast<double>(lanes.rows) + 0.5 / static_cast<double>(side);
 }
 
-/// Seconds of two things of which one hides under the other, all but a fifth of the shorter.
-double overlapping(double a, double b);
+/// Of the shorter of two that overlap (products and softmax, arithmetic and loads of fragments) so much isn't
+/// hidden under the longer.
+inline constexpr double kUnhidden = 0.19;
+
+/// Seconds of two things of which one hides under the other, all but a share of the shorter.
+double overlapping(double a, double b, double unhidden = kUnhidden);
 
 class Clock {
  public:
@@ -63,10 +67,10 @@ class Clock {
 
  private:
   bool tensor_ = false;
-  bool lanes_ = false;      ///< operands pass from shared memory through registers
-  bool fragments_ = false;  ///< likewise, to the tensor units
-  double unhidden_loads_ = 0;
-  double too_few_warps_ = 1;
+  bool lanes_ = false;         ///< operands pass from shared memory through registers
+  bool fragments_ = false;     ///< likewise, to the tensor units
+  double unhidden_loads_ = 0;  ///< of loads from shared memory and arithmetic, whichever is shorter
+  double too_few_warps_ = 1;   ///< a block alone takes so much longer
   Overlap overlap_{};
   double peak_ = 0;
   // Of one SM, in a second.

@@ -64,8 +64,7 @@ struct Fragments {
   std::int64_t warp_rows = 16;
   std::optional<std::int64_t> warp_keys;  ///< all of the tile where absent
   std::int64_t warps = 4;                 ///< of a block
-  bool in_step = false;               ///< backward: warps wait for each other's part of dS within a tile pair
-  bool queries_in_registers = false;  ///< else a warp loads its rows of Q again for every key tile
+  bool queries_in_registers = false;      ///< else a warp loads its rows of Q again for every key tile
 };
 
 struct Habits {

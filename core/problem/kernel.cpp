@@ -71,8 +71,8 @@ FragmentPlan plan_of(Kernel kernel, const Problem& problem) {
   if (kernel == Kernel::flash_split_kv) return split_kv_plan(problem);
   if (kernel == Kernel::flash_backward) {
     // dK, dV, S and dP fill the registers (cuda/ladder/06_flash_backward_gradients.cu).
-    if (d <= 64) return {{64, 128}, {.warp_rows = 64, .warp_keys = 32, .in_step = true}, 2};
-    return {{64, 128}, {.warp_rows = 64, .warp_keys = 16, .warps = 8, .in_step = true}, 1};
+    if (d <= 64) return {{64, 128}, {.warp_rows = 64, .warp_keys = 32}, 2};
+    return {{64, 128}, {.warp_rows = 64, .warp_keys = 16, .warps = 8}, 1};
   }
   // O and S fill the registers (cuda/ladder/04_flash_tensor_kernels.hpp).
   if (d <= 64) return {{128, 128}, {.warp_rows = 32}, 2};

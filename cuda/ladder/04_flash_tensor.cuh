@@ -159,8 +159,11 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
     add_output<T, kDepth>(o, s, shared_address(v));
   }
 
-  wait_for_groups<0>();  // Where there was no key tile, Q_i may still be on its way.
-  __syncwarp();          // The warp has read its rows of Q_i, in whose place its rows of O lie now.
+  if (block.key_tiles == 0) {
+    wait_for_groups<0>();
+    __syncthreads();  // Q_i, of which nothing was waited for, comes no more.
+  }
+  __syncwarp();  // The warp has read its rows of Q_i, in whose place its rows of O lie now.
   normalise(o, rows);
   place_fragments<T, kDepth>(q, warp_row, o);
   __syncwarp();

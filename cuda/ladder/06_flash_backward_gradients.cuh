@@ -183,6 +183,7 @@ __global__ void __launch_bounds__(Tile::kThreads) gradients(const Arguments<T> a
     float* const sum = args.query_sum + (block.head * query_tiles + tile) * kRows * kDepth;
 #pragma unroll
     for (int m = 0; m < 2; ++m) {
+      if (std::int64_t{tile} * kRows + first_row + 16 * m >= args.rows) break;  // all beyond the last row
 #pragma unroll
       for (int n = 0; n < Tile::kWarpColumns / 8; ++n) {
         add_to_four(sum + place_in_sum<kDepth>(first_row / 16 + m, first_column / 8 + n, lane), d_q[m][n]);

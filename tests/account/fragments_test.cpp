@@ -107,16 +107,16 @@ TEST_CASE("blocks of an SM take turns, and a second one of four warps fills what
   CHECK(time_of(simulated(p, {.tiling = {128, 64}}, habits)) == Approx(two).epsilon(0.03));
 }
 
-TEST_CASE("warps that wait for each other within a tile pair hide less of their loads") {
+TEST_CASE("warps that share the rows of a tile hide less of their loads") {
   const Problem p;
   const Clock apart = Clock::of(machine(), p, {.fragments = Fragments{}}).value();
-  const Clock in_step = Clock::of(machine(), p, {.fragments = Fragments{.in_step = true}}).value();
+  const Clock sharing = Clock::of(machine(), p, {.fragments = Fragments{.warp_keys = 16}}).value();
   const Demand products{.products = 1e9};
   const Demand both{.products = 1e9, .shared_bytes = 1e6};
-  CHECK(in_step.busiest(products) == apart.busiest(products));
-  CHECK(in_step.busiest(both) > apart.busiest(both));
-  CHECK(in_step.busiest(both) <
-        products.products / 1e9 * in_step.busiest(products) + both.shared_bytes / 2e11);
+  CHECK(sharing.busiest(products) == apart.busiest(products));
+  CHECK(sharing.busiest(both) > apart.busiest(both));
+  CHECK(sharing.busiest(both) <
+        products.products / 1e9 * sharing.busiest(products) + both.shared_bytes / 2e11);
 }
 
 TEST_CASE("a ragged tile takes the time of a whole one") {

@@ -159,7 +159,7 @@ TEST_CASE("of gradients it is shown how they are made, what was checked, and whe
   const std::string text = text_of(measured(device, request));
   INFO(text);
   CHECK(has(text, "06_flash_backward on NVIDIA H200"));
-  CHECK(has(text, "· tiles 128×128 · deterministic ·"));
+  CHECK(has(text, "· tiles 64×128 · deterministic ·"));
   CHECK(has(text, "kernel deltas"));
   CHECK(has(text, "kernel query_gradient"));
   CHECK(has(text, "right: all 400 rows of dQ, all 400 rows of dK and dV, and the O and L"));

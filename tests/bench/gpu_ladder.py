@@ -57,7 +57,10 @@ FEW_QUERIES = [
 
 
 def shapes_for(kernel):
-    return FEW_QUERIES if kernel.startswith("05") else SHAPES
+    if kernel.startswith("05"):
+        return FEW_QUERIES
+    # The bound on rounding in sums over more queries than that says nothing, and a verdict neither.
+    return [shape for shape in SHAPES if shape[3] <= 8192] if kernel.startswith("06") else SHAPES
 
 
 def measured(args, shape):
@@ -94,7 +97,7 @@ def row_of(shape, result):
 
 def off(row, figure):
     both = row.get(figure)
-    if not both or both["model"] is None or both["measured"] is None:
+    if not both or not both["model"] or both["measured"] is None:
         return "      –"
     return f"{100 * (both['measured'] / both['model'] - 1):+6.1f}%"
 

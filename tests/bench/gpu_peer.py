@@ -236,7 +236,7 @@ def measure(type_, shape, kernels, ways, ours, torch, rounds):
                 continue
             rows[who]["seconds"].append(seconds)
             if isinstance(check, str):
-                rows[who].update(verdict=check, right=check == "right")
+                rows[who].update(verdict=check, right=check != "wrong")
             else:
                 rows[who].update(difference=check, right=check <= TOLERANCE[type_])  # NaN isn't
     for row in rows.values():

@@ -225,7 +225,7 @@ TEST_CASE("a device run in a narrow type takes the first kernel that does, and o
   RunRequest request = device_request();
   request.account.dtype = NumberType::fp16;
   CHECK(ran_on(device, request).plan.kernel == Kernel::flash_tensor);
-  CHECK(device.task.method.tiling.key_rows == 64);
+  CHECK(device.task.method.tiling.key_rows == 128);
   request.account.dtype.reset();
   request.kernel = Kernel::flash_tensor;
   const RunReport report = ran_on(device, request);

@@ -126,7 +126,7 @@ TEST_CASE("gradients are measured beside the account of the backward pass, whose
     CHECK(k.account.method.deterministic == deterministic);
     CHECK(device.task.method.pass == Pass::backward);
     CHECK(device.task.method.deterministic == deterministic);
-    CHECK(device.task.method.tiling.query_rows == 128);
+    CHECK(device.task.method.tiling.query_rows == 64);
     CHECK(device.task.method.tiling.key_rows == 128);
     REQUIRE(k.gradient_verification.has_value());
     CHECK(k.gradient_verification->agrees());
