@@ -44,11 +44,8 @@ constexpr Miss kMisses[] = {
     {"h200_ladder_05.json", "3, 24/8, 1/10007, 128", "sm_written"},
     {"h200_ladder_05.json", "4, 32/8, 16/8192, 128, causal", "sm_written"},
     {"h200_ladder_05.json", "2, 32/8, 100/5000, 128, causal", "sm_written"},
-    // Small parts of the keys: each begins with loads of which the model doesn't have the wait.
+    // Many small parts of the keys: each begins with what it needs beside them.
     {"h200_ladder_05.json", "1, 16/2, 1/65521, 64", "sm_read"},
-    {"h200_ladder_04.json", "1, 32, 512, 128, causal", "seconds"},
-    {"h200_ladder_05.json", "4, 32/8, 1/512, 64", "seconds"},
-    {"h200_ladder_05.json", "1, 16/2, 1/65521, 64", "seconds"},
 };
 
 bool is_missed(const RungRows& rung, const Row& row, const std::string& figure) {

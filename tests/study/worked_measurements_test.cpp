@@ -43,6 +43,42 @@ TEST_CASE("the worked example's counters are the account's, for standard attenti
   }
 }
 
+/// What a rung's account has now for the problem of a `flashsim measure`.
+AccountReport account_now(const json& report, Kernel kernel) {
+  const json& in = report.at("input");
+  return account_of({.kernel = kernel,
+                     .problem = {.batch = in.at("batch"),
+                                 .heads = in.at("heads"),
+                                 .kv_heads = in.at("kv_heads"),
+                                 .seq = in.at("seq"),
+                                 .kv_seq = in.at("kv_seq"),
+                                 .head_dim = in.at("head_dim"),
+                                 .causal = in.at("causal"),
+                                 .storage = NumberType::fp16},
+                     .gpu = kMeasurements + "h200_calibrated.json",
+                     .deterministic = in.at("deterministic").get<bool>(),
+                     .count_never = true})
+      .value();
+}
+
+TEST_CASE("one query without parts, and gradients without additions, are what the model has for them now") {
+  const std::pair<const char*, Kernel> files[] = {
+      {"h200_decode_04.json", Kernel::flash_tensor},
+      {"h200_decode_05.json", Kernel::flash_split_kv},
+      {"h200_worked_06.json", Kernel::flash_backward},
+      {"h200_worked_06_deterministic.json", Kernel::flash_backward}};
+  for (const auto& [file, kernel] : files) {
+    INFO(file);
+    const json report = measured(file);
+    const AccountReport account = account_now(report, kernel);
+    const auto off = [&](double model, double seen) { return std::fabs(seen / model - 1); };
+    const json& seen = kernel_of(report);
+    CHECK(off(number(account.tally().sm_total().read), figure(seen, "sm_read_bytes").seen) <= 0.01);
+    CHECK(off(number(account.simulation->after_l2.hbm.read), figure(seen, "hbm_read_bytes").seen) <= 0.15);
+    CHECK(off(account.simulation->time->total.value, seconds(seen).seen) <= 0.25);
+  }
+}
+
 std::string worked_table() {
   const json reports[] = {measured("h200_worked_02.json"), measured("h200_worked_03.json"),
                           measured("h200_worked_04.json")};
