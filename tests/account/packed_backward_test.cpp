@@ -53,7 +53,8 @@ TEST_CASE("packed or not, summed in the L2 or not, predicted equals counted on e
                                 d.counted.value());
           }
           CAPTURE(packs, in_l2, deterministic, shape_text(p), tiling_text(t));
-          REQUIRE(text == "");
+          CAPTURE(text);
+          REQUIRE(text.empty());
         }
       }
     }
