@@ -72,6 +72,13 @@ class FollowedWalk : public Listener {
   std::vector<std::string> lines_;
 };
 
+/// The backward walk of the algorithm, followed to its end.
+inline FollowedWalk followed_backward(Algorithm algorithm, const Problem& p, Tiling t) {
+  FollowedWalk followed;
+  walk_backward(algorithm, p, t, followed);
+  return followed;
+}
+
 /// `text`, a line each.
 inline std::vector<std::string> lines_of(std::string_view text) {
   std::vector<std::string> lines;

@@ -80,6 +80,11 @@ FragmentPlan plan_of(Kernel kernel, const Problem& problem) {
   return {{64, 64}, {.warp_rows = 16}, 2};
 }
 
+void take_plan(const FragmentPlan& plan, Habits& habits) {
+  habits.fragments = plan.fragments;
+  habits.blocks_per_sm = plan.blocks_per_sm;
+}
+
 }  // namespace
 
 Result<Kernel> kernel_named(std::string_view name) {
@@ -133,20 +138,16 @@ Habits habits_of(Kernel kernel, const Problem& problem) {
       break;
     case Kernel::standard_cublas: break;
     case Kernel::flash_tensor:
+      take_plan(plan_of(kernel, problem), habits);
       if (problem.causal) habits.launch_order = LaunchOrder::longest_of_all_first;
-      [[fallthrough]];
-    case Kernel::flash_split_kv:
-    case Kernel::flash_backward: {
-      // The first keys are seen by most queries.
-      if (kernel == Kernel::flash_backward) {
-        if (problem.causal) habits.launch_order = LaunchOrder::heads_first;
-        habits.query_gradient_order = LaunchOrder::longest_first;
-      }
-      const FragmentPlan plan = plan_of(kernel, problem);
-      habits.fragments = plan.fragments;
-      habits.blocks_per_sm = plan.blocks_per_sm;
       break;
-    }
+    case Kernel::flash_split_kv: take_plan(plan_of(kernel, problem), habits); break;
+    case Kernel::flash_backward:
+      take_plan(plan_of(kernel, problem), habits);
+      // The first keys are seen by most queries.
+      if (problem.causal) habits.launch_order = LaunchOrder::heads_first;
+      habits.query_gradient_order = LaunchOrder::longest_first;
+      break;
     case Kernel::flash_fp32:
       habits.launch_order = LaunchOrder::longest_first;
       habits.blocks_per_sm = 1;  // registers or shared memory leave no room for two

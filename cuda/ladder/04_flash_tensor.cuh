@@ -2,8 +2,8 @@
 // what changed: fp16 and bf16 products, P goes from registers into PV, K and V arrive while products run.
 // HBM traffic: as 03's: Q, O and L once; K and V once for each query tile that sees them; half the bytes.
 // on-chip memory: Q_i, K_j and V_j in swizzled shared memory; S_ij, P_ij and O_i in registers.
-// parallelism: a block a query tile, the longest of all heads first; two an SM; a warp owns 32 rows (d 256:
-// 16). limits: mma.sync, which Hopper runs slower than its warpgroup products; d ≤ 256; sm_80 and later.
+// parallelism: a block a query tile, the longest of all heads first; a warp owns 32 rows (d 256: 16).
+// limits: mma.sync, which Hopper runs slower than its warpgroup products; d ≤ 256; sm_80 and later.
 #pragma once
 
 #include <cstdint>

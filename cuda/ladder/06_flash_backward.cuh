@@ -1,10 +1,9 @@
 // idea: FlashAttention-2, Algorithm 2: P again from Q, K and L, so that nothing of size N² was ever stored.
-// what changed: five products for two; a key tile stays put while query tiles pass by, and dQ is added in
-// HBM. HBM traffic: K, V, dK, dV once; Q, dO, L, D and twice dQ in float32 for each key tile that sees them.
-// on-chip memory: K_j, V_j, two of Q_i and of dO_i, and dS_ij in shared memory, 145 KiB at d 128; rest
-// registers. parallelism: a block a key tile; a warp owns 16 of its keys, and dSᵀ needs a barrier only on its
-// way to dQ. limits: fp16 and bf16; d ≤ 128; dQ's last bits are chance, or S, P, dP computed twice
-// (deterministic).
+// what changed: five products for two; a key tile stays put while query tiles pass by and add to dQ.
+// HBM traffic: K, V, dK, dV once; Q, dO, L, D and dQ's float32 sum for each key tile that sees them.
+// on-chip memory: K_j, V_j, two of Q_i, dO_i and dS_ij in shared memory, 161 KiB at d 128; else registers.
+// parallelism: a block a key tile; a warp owns 16 of its keys (d 64: 32); only dQ needs the others' dS.
+// limits: d ≤ 128; dQ's last bits are chance, or S, P and dP are computed twice (deterministic).
 #pragma once
 
 #include <cstdint>
@@ -24,9 +23,8 @@ struct Arguments {
   const T* o;
   const T* d_o;
   const float* lse;
-  float* deltas;  ///< D
-  float*
-      query_sum;  ///< of dQ without the scale, [B, H, N, d] in float32; null where it isn't added in memory
+  float* deltas;     ///< D
+  float* query_sum;  ///< of dQ without the scale (place_in_sum); null where it isn't added in memory
   T* d_q;
   T* d_k;
   T* d_v;
@@ -64,10 +62,7 @@ __device__ inline int keys_seen(const Arguments<T>& args, std::int64_t query, st
 
 /// L in powers of two, as it is subtracted. A row that saw no key, or isn't there, gets +∞, which leaves it
 /// no weight: exp2(s − ∞) = 0.
-__device__ inline float subtracted(float lse) {
-  constexpr float kLog2OfE = 1.4426950408889634F;
-  return lse == -INFINITY ? INFINITY : lse * kLog2OfE;
-}
-__device__ inline float exponent_of_scores(float scale) { return scale * 1.4426950408889634F; }
+__device__ inline float subtracted(float lse) { return lse == -INFINITY ? INFINITY : lse * kLog2OfE; }
+__device__ inline float exponent_of_scores(float scale) { return scale * kLog2OfE; }
 
 }  // namespace flashsim::flash_backward

@@ -7,8 +7,6 @@ namespace flashsim {
 /// The score of a masked key under Fault::finite_mask.
 inline constexpr float kFiniteMask = -1e4f;
 
-inline constexpr float kLog2OfE = 1.44269504088896340736F;
-
 /// What a masked key weighs: −0, which is nothing to every sum and which no exponential gives. So a key whose
 /// weight has become 0 can be told from one that must not be looked at.
 inline constexpr float kNoWeight = -0.0f;

@@ -16,6 +16,8 @@ struct SoftmaxSwitches {
 };
 using RightSoftmax = SoftmaxSwitches<true, true, Fault::none>;
 
+inline constexpr float kLog2OfE = 1.44269504088896340736F;
+
 /// Powers of e: scores and maxima are as they are.
 struct NaturalPowers {
   static constexpr float kLogarithmOfBase = 1;

@@ -232,10 +232,12 @@ TEST_CASE("a few shapes of every kind, and every broken kernel, run to their end
   Problem empty = causal;
   empty.kv_seq = 70;
   empty.head_dim = 128;
+  Problem blind = empty;  // a whole tile of 04 sees nothing
+  blind.head_dim = 200;
   Problem deep = causal;
   deep.alignment = CausalAlignment::top_left;
   deep.head_dim = 200;
-  for (Problem problem : {causal, open, empty, deep}) {
+  for (Problem problem : {causal, open, empty, blind, deep}) {
     for (const NumberType type : {NumberType::fp32, NumberType::fp16, NumberType::bf16}) {
       problem.storage = type;
       const Inputs<float> inputs = test::random_inputs(problem, 1, 13);

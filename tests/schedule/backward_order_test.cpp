@@ -1,198 +1,174 @@
-// The order of the backward walks of flash1, of flash2 where it is deterministic, and of eager's passes,
-// spelled out for three queries on three keys, causal, tiles of two.
+// What the backward walks load before they use it, and write before they load it.
 #include <algorithm>
-#include <string>
-#include <vector>
+#include <array>
+#include <set>
+#include <utility>
 
+#include "core/problem/operands.hpp"
 #include "core/schedule/walk.hpp"
 #include "tests/catch.hpp"
-#include "tests/followed_walk.hpp"
-#include "tests/methods.hpp"
+#include "tests/small_shapes.hpp"
 
 namespace flashsim {
 namespace {
 
-using test::FollowedWalk;
-using test::lines_of;
+using test::for_every_small_shape;
+using Pair = std::pair<std::int64_t, std::int64_t>;
 
-constexpr Tiling kTiles{2, 2};
-constexpr Problem kTiny{
-    .batch = 2, .heads = 4, .kv_heads = 2, .seq = 3, .kv_seq = 3, .head_dim = 2, .causal = true};
+/// Holds every use against what lies on the chip of the thread block that makes it, and every load against
+/// what has been written to HBM before.
+class LoadsBeforeUses : public Listener {
+ public:
+  explicit LoadsBeforeUses(Algorithm algorithm) : standard_(algorithm == Algorithm::standard) {}
+  [[nodiscard]] const std::string& missing() const { return missing_; }
 
-std::vector<std::string> lines_for(const Method& method, const Problem& problem = kTiny) {
-  FollowedWalk followed;
-  walk(problem, method, followed);
-  return followed.lines();
-}
-
-/// The kernels alone, in order.
-std::vector<std::string> kernels_for(const Method& method, const Problem& problem = kTiny) {
-  FollowedWalk followed;
-  walk(problem, method, followed);
-  std::vector<std::string> names;
-  for (const auto& [name, blocks] : followed.kernels()) names.push_back(name);
-  return names;
-}
-
-using Names = std::vector<std::string>;
-
-TEST_CASE("flash1 backward carries dQ through HBM from key tile to key tile, from zeros on") {
-  CHECK(lines_for({.algorithm = Algorithm::flash1, .tiling = kTiles, .pass = Pass::backward}) == lines_of(R"(
-allocate dQ
-allocate dK
-allocate dV
-kernel gradients 1
-initialise dQ 0
-initialise dQ 1
-load K 0
-load V 0
-reset 0
-load Q 0 0
-load O 0 0
-load dO 0 0
-load dQ 0 0
-load l 0 0
-load m 0 0
-scores 0 0
-mask 0 0
-probabilities 0 0
-value_gradient 0 0
-probability_gradient 0 0
-row_dot 0 0
-score_gradient 0 0
-query_gradient 0 0
-store dQ 0 0
-key_gradient 0 0
-discard 0 0
-load Q 1 0
-load O 1 0
-load dO 1 0
-load dQ 1 0
-load l 1 0
-load m 1 0
-scores 1 0
-mask 1 0 idle
-probabilities 1 0
-value_gradient 1 0
-probability_gradient 1 0
-row_dot 1 0
-score_gradient 1 0
-query_gradient 1 0
-store dQ 1 0
-key_gradient 1 0
-discard 1 0
-store dK 0
-store dV 0
-load K 1
-load V 1
-reset 1
-load Q 1 1
-load O 1 1
-load dO 1 1
-load dQ 1 1
-load l 1 1
-load m 1 1
-scores 1 1
-mask 1 1 idle
-probabilities 1 1
-value_gradient 1 1
-probability_gradient 1 1
-row_dot 1 1
-score_gradient 1 1
-query_gradient 1 1
-store dQ 1 1
-key_gradient 1 1
-discard 1 1
-store dK 1
-store dV 1
-)"));
-}
-
-TEST_CASE("flash1 writes the gradients of keys that no query sees without loading the keys") {
-  const Problem p{.heads = 1,
-                  .kv_heads = 1,
-                  .seq = 2,
-                  .kv_seq = 5,
-                  .head_dim = 2,
-                  .alignment = CausalAlignment::top_left};
-  const auto lines = lines_for({.algorithm = Algorithm::flash1, .tiling = kTiles, .pass = Pass::backward}, p);
-  CHECK(std::vector<std::string>(lines.end() - 3, lines.end()) ==
-        lines_of("reset 2\nstore dK 2\nstore dV 2\n"));
-  CHECK(std::count(lines.begin(), lines.end(), "load K 2") == 0);
-}
-
-TEST_CASE("deterministic, flash2 has a kernel that makes dQ alone, and nothing goes to HBM to be added to") {
-  const Method method{.tiling = kTiles, .pass = Pass::backward, .deterministic = true};
-  CHECK(kernels_for(method) == Names{"deltas", "key_value_gradients", "query_gradient"});
-  const auto lines = lines_for(method);
-  for (const std::string& line : lines) {
-    CHECK(line.find("initialise") == std::string::npos);
-    CHECK(line.find("dQ sum") == std::string::npos);
+  void kernel(std::string_view name, std::int64_t) override {
+    kernel_ = name;
+    block_ = {-2, -2};
   }
-  const auto from = std::find(lines.begin(), lines.end(), "kernel query_gradient 2");
-  REQUIRE(lines.end() - from > 17);
-  CHECK(std::vector<std::string>(from, from + 16) == lines_of(R"(
-kernel query_gradient 2
-load Q 0
-load dO 0
-load L 0
-load D 0
-reset 0
-load K 0 0
-load V 0 0
-scores 0 0
-mask 0 0
-probabilities 0 0
-probability_gradient 0 0
-score_gradient 0 0
-query_gradient 0 0
-discard 0 0
-store dQ 0
-)"));
-}
 
-TEST_CASE("eager's gradients are made pass by pass, the last first, and an added mask has none of its own") {
-  const auto kernels = [](unsigned bits, Pass pass, bool causal) {
-    Problem p = kTiny;
-    p.causal = causal;
-    return kernels_for(
-        {.algorithm = Algorithm::eager, .tiling = kTiles, .pass = pass, .passes = test::eager_passes(bits)},
-        p);
-  };
-  CHECK(kernels(15, Pass::forward, true) == Names{"scores", "scale", "mask", "softmax", "dropout", "output"});
-  CHECK(kernels(15, Pass::backward, true) == Names{"value_gradient", "probability_gradient",
-                                                   "dropout_gradient", "score_gradient", "scale_gradient",
-                                                   "query_gradient", "key_gradient"});
-  CHECK(kernels(0, Pass::forward, true) == Names{"scores", "softmax", "output"});
-  CHECK(kernels(0, Pass::backward, true) ==
-        Names{"value_gradient", "probability_gradient", "score_gradient", "query_gradient", "key_gradient"});
-  CHECK(kernels(3, Pass::forward, false) == Names{"scores", "scale", "softmax", "output"});
-  CHECK(kernels(4, Pass::forward, false) == Names{"scores", "mask", "softmax", "output"});
-}
+  void step(const Step& step) override {
+    using enum Operation;
+    const std::int64_t i = step.query_tile;
+    const std::int64_t j = step.key_tile;
+    enter_block(step);
+    switch (step.operation) {
+      case load:
+        if (is_made_backward(step.operand)) need(in_hbm_, step.operand, place_of(step.operand, i, j));
+        have(step.operand, i, j);
+        break;
+      case initialise: write(step); break;
+      case store:
+        need(on_chip_, step.operand, place_of(step.operand, i, j));
+        write(step);
+        break;
+      case reset:
+        for (const Operand sum : {Operand::dK, Operand::dV, Operand::dQ}) have(sum, i, j);
+        break;
+      case row_dot:
+        if (standard_) {
+          need_all_keys(Operand::P, i);
+          need_all_keys(Operand::dP, i);
+        } else {
+          use(Operand::O, i, j);
+          use(Operand::dO, i, j);
+        }
+        have(Operand::D, i, j);
+        break;
+      case scores:
+        use(Operand::Q, i, j);
+        use(Operand::K, i, j);
+        have(Operand::S, i, j);
+        break;
+      case mask: use(Operand::S, i, j); break;
+      case probabilities:
+        use(Operand::S, i, j);
+        use(Operand::L, i, j);
+        have(Operand::P, i, j);
+        break;
+      case value_gradient:
+        use(Operand::P, i, j);
+        use(Operand::dO, i, j);
+        use(Operand::dV, i, j);
+        break;
+      case probability_gradient:
+        use(Operand::dO, i, j);
+        use(Operand::V, i, j);
+        have(Operand::dP, i, j);
+        break;
+      case score_gradient:
+        for (const Operand each : {Operand::P, Operand::dP, Operand::D}) use(each, i, j);
+        have(Operand::dS, i, j);
+        break;
+      case query_gradient:
+        use(Operand::dS, i, j);
+        use(Operand::K, i, j);
+        use(Operand::dQ, i, j);
+        break;
+      case key_gradient:
+        use(Operand::dS, i, j);
+        use(Operand::Q, i, j);
+        use(Operand::dK, i, j);
+        break;
+      case discard:
+        for (const Operand each : {Operand::S, Operand::P, Operand::dP, Operand::dS}) {
+          on_chip_.erase({each, place_of(each, i, j)});
+        }
+        break;
+      default: fail("unknown " + std::string(name_of(step.operation)));
+    }
+  }
 
-TEST_CASE("a mask that is no pass of its own is part of the softmax, and a scale of the product") {
-  FollowedWalk fused;
-  walk(kTiny, {.algorithm = Algorithm::eager, .tiling = kTiles, .passes = {.scale = false, .mask = false}},
-       fused);
-  const FollowedWalk standard(Algorithm::standard, kTiny, kTiles);
-  REQUIRE(fused.steps().size() == standard.steps().size());
-  for (std::size_t at = 0; at < fused.steps().size(); ++at) {
-    CHECK(fused.steps()[at].operation == standard.steps()[at].operation);
-    CHECK(fused.steps()[at].operand == standard.steps()[at].operand);
+ private:
+  using Held = std::set<std::pair<Operand, Pair>>;
+
+  static bool is_made_backward(Operand operand) {
+    const std::array made{Operand::D, Operand::dQ, Operand::dQ_sum, Operand::dP, Operand::dS};
+    return std::find(made.begin(), made.end(), operand) != made.end();
+  }
+  /// What is summed in HBM is dQ on the chip.
+  static Operand chip_name(Operand operand) { return operand == Operand::dQ_sum ? Operand::dQ : operand; }
+  static Pair place_of(Operand operand, std::int64_t i, std::int64_t j) {
+    switch (shape_of(operand)) {
+      case OperandShape::key_rows: return {-1, j};
+      case OperandShape::scores: return {i, j};
+      default: return {i, -1};
+    }
+  }
+
+  /// A thread block has its own chip.
+  void enter_block(const Step& step) {
+    const std::int64_t i = step.query_tile;
+    const std::int64_t j = step.key_tile;
+    Pair block{i, -1};
+    if (kernel_ == "gradients" || kernel_ == "value_gradient" || kernel_ == "key_gradient") block = {-1, j};
+    if (kernel_ == "probability_gradient") block = {i, j};
+    if (block != block_) on_chip_.clear();
+    block_ = block;
+  }
+  void have(Operand operand, std::int64_t i, std::int64_t j) {
+    on_chip_.insert({chip_name(operand), place_of(operand, i, j)});
+  }
+  void use(Operand operand, std::int64_t i, std::int64_t j) {
+    need(on_chip_, operand, place_of(operand, i, j));
+  }
+  void need_all_keys(Operand operand, std::int64_t i) {
+    // The row block is whole when every key tile that HBM holds of it is here.
+    for (const auto& [held, place] : in_hbm_) {
+      if (held == Operand::dP && place.first == i) need(on_chip_, operand, place);
+    }
+  }
+  void need(const Held& held, Operand operand, Pair place) {
+    const Operand name = &held == &on_chip_ ? chip_name(operand) : operand;
+    if (held.count({name, place}) == 1) return;
+    fail(fmt::format("{} {} {} in {}", name_of(operand), place.first, place.second, kernel_));
+  }
+  void write(const Step& step) {
+    in_hbm_.insert({step.operand, place_of(step.operand, step.query_tile, step.key_tile)});
+  }
+  void fail(const std::string& what) {
+    if (missing_.empty()) missing_ = what;
+  }
+
+  bool standard_;
+  std::string kernel_;
+  Pair block_{-2, -2};
+  Held on_chip_, in_hbm_;
+  std::string missing_;
+};
+
+TEST_CASE("backward, everything is loaded or made before it is used, and written before it is loaded") {
+  for (const Algorithm algorithm : {Algorithm::standard, Algorithm::flash2}) {
+    for (const NumberType storage : {NumberType::fp16, NumberType::fp64}) {
+      for_every_small_shape(4, [&](Problem p, Tiling t) {
+        p.storage = storage;
+        LoadsBeforeUses check(algorithm);
+        walk_backward(algorithm, p, t, check);
+        CAPTURE(shape_text(p), tiling_text(t), facts_of(algorithm).name);
+        REQUIRE(check.missing() == "");
+      });
+    }
   }
 }
-
-TEST_CASE("both passes are forward's walk and then backward's") {
-  for (Method method : test::methods_of(Pass::both, kTiles, 15)) {
-    CAPTURE(test::text_of(method));
-    const auto both = lines_for(method);
-    method.pass = Pass::forward;
-    auto one_by_one = lines_for(method);
-    method.pass = Pass::backward;
-    for (const std::string& line : lines_for(method)) one_by_one.push_back(line);
-    CHECK(both == one_by_one);
-  }
-}
-
 }  // namespace
 }  // namespace flashsim
