@@ -93,6 +93,18 @@ AccountRequest laid_over(AccountRequest over, const AccountRequest& given) {
   return over;
 }
 
+AccountRequest request_of(const Problem& problem) {
+  return {.batch = problem.batch,
+          .heads = problem.heads,
+          .kv_heads = problem.kv_heads,
+          .seq = problem.seq,
+          .kv_seq = problem.kv_seq,
+          .head_dim = problem.head_dim,
+          .dtype = problem.storage,
+          .causal = problem.causal,
+          .alignment = problem.alignment};
+}
+
 Result<Problem> resolve_problem(const AccountRequest& request) {
   Problem problem;
   problem.batch = request.batch.value_or(problem.batch);

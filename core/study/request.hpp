@@ -52,6 +52,9 @@ struct AccountRequest {
 /// pass has.
 AccountRequest laid_over(AccountRequest over, const AccountRequest& given);
 
+/// What asks for exactly that problem, and leaves the rest open.
+AccountRequest request_of(const Problem& problem);
+
 /// The problem that is asked for. Key/value heads and length default to the query's. Errors: as
 /// Problem::validate.
 Result<Problem> resolve_problem(const AccountRequest& request);

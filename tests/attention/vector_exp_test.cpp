@@ -10,22 +10,13 @@ namespace flashsim {
 namespace {
 
 using test::element_of;
+using test::exponentials_of;
 using test::for_every_target;
 using test::kInfinite;
 using test::kNone;
 using test::kWidth;
 using test::RandomNumbers;
 using test::same;
-
-/// exp of each of `x`.
-template <class T>
-std::vector<T> exponentials_of(const TileKernels<T>& kernels, const std::vector<T>& x) {
-  const std::size_t whole = (x.size() + kWidth<T> - 1) / kWidth<T> * kWidth<T>;
-  AlignedVector<T> in(whole), out(whole);
-  std::copy(x.begin(), x.end(), in.begin());
-  kernels.exponential(in.data(), static_cast<std::int64_t>(whole), out.data());
-  return {out.begin(), out.begin() + static_cast<std::ptrdiff_t>(x.size())};
-}
 
 /// The unit of the last place of T at `value`.
 template <class T>

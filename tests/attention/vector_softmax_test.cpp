@@ -13,6 +13,7 @@ namespace {
 
 using test::drawn;
 using test::element_of;
+using test::exponentials_of;
 using test::for_every_target;
 using test::is_no_weight;
 using test::kInfinite;

@@ -8,6 +8,7 @@
 #include <limits>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "core/attention/vector/panel.hpp"
 #include "core/attention/vector/tile_kernels.hpp"
@@ -76,5 +77,15 @@ void for_every_target(Look look) {
 /// The element type of the kernels.
 template <class T>
 T element_of(const TileKernels<T>&);
+
+/// exp of each of `x`.
+template <class T>
+std::vector<T> exponentials_of(const TileKernels<T>& kernels, const std::vector<T>& x) {
+  const std::size_t whole = (x.size() + kWidth<T> - 1) / kWidth<T> * kWidth<T>;
+  AlignedVector<T> in(whole), out(whole);
+  std::copy(x.begin(), x.end(), in.begin());
+  kernels.exponential(in.data(), static_cast<std::int64_t>(whole), out.data());
+  return {out.begin(), out.begin() + static_cast<std::ptrdiff_t>(x.size())};
+}
 
 }  // namespace flashsim::test

@@ -137,14 +137,7 @@ TEST_CASE("a group of any size adds up to one key/value head", "[.][gpu]") {
 // For the sanitizers, as the forward rungs have one.
 TEST_CASE("gradients of a few shapes of every kind are made to their end", "[.][gpu][small]") {
   FLASHSIM_NEEDS_GPU();
-  const Problem causal{.batch = 2, .heads = 2, .kv_heads = 1, .seq = 150, .kv_seq = 141, .head_dim = 40};
-  Problem open = causal;
-  open.causal = false;
-  open.head_dim = 33;
-  Problem empty = causal;
-  empty.kv_seq = 70;
-  empty.head_dim = 128;
-  for (Problem problem : {causal, open, empty}) {
+  for (Problem problem : test::small_problems()) {
     for (const NumberType type : {NumberType::fp16, NumberType::bf16}) {
       problem.storage = type;
       const Inputs<float> inputs = test::random_inputs(problem, 1, 13);

@@ -76,6 +76,23 @@ inline std::vector<Kernel> kernels_for(Problem problem, NumberType type, Pass pa
   return kernels;
 }
 
+/// For the sanitizers: masked and not, rows of whole pieces and not, rows that see nothing, a tile of them.
+inline std::vector<Problem> small_problems() {
+  const Problem causal{.batch = 2, .heads = 2, .kv_heads = 1, .seq = 150, .kv_seq = 141, .head_dim = 40};
+  Problem open = causal;
+  open.causal = false;
+  open.head_dim = 33;
+  Problem empty = causal;
+  empty.kv_seq = 70;
+  empty.head_dim = 128;
+  Problem blind = empty;  // the first tile of 04
+  blind.head_dim = 200;
+  Problem deep = causal;
+  deep.alignment = CausalAlignment::top_left;
+  deep.head_dim = 200;
+  return {causal, open, empty, blind, deep};
+}
+
 /// O and L of a kernel. Throws what the device says.
 inline Outputs<float> run_on_gpu(const DeviceTask& task, const Inputs<float>& inputs) {
   auto result = execute_on(gpu(), task, inputs);

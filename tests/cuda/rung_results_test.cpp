@@ -225,19 +225,7 @@ TEST_CASE("every rung is right on random shapes, twice with the same bits", "[.]
 // "[small]".
 TEST_CASE("a few shapes of every kind, and every broken kernel, run to their end", "[.][gpu][small]") {
   FLASHSIM_NEEDS_GPU();
-  const Problem causal{.batch = 2, .heads = 2, .kv_heads = 1, .seq = 150, .kv_seq = 141, .head_dim = 40};
-  Problem open = causal;
-  open.causal = false;
-  open.head_dim = 33;
-  Problem empty = causal;
-  empty.kv_seq = 70;
-  empty.head_dim = 128;
-  Problem blind = empty;  // a whole tile of 04 sees nothing
-  blind.head_dim = 200;
-  Problem deep = causal;
-  deep.alignment = CausalAlignment::top_left;
-  deep.head_dim = 200;
-  for (Problem problem : {causal, open, empty, blind, deep}) {
+  for (Problem problem : test::small_problems()) {
     for (const NumberType type : {NumberType::fp32, NumberType::fp16, NumberType::bf16}) {
       problem.storage = type;
       const Inputs<float> inputs = test::random_inputs(problem, 1, 13);
@@ -252,7 +240,7 @@ TEST_CASE("a few shapes of every kind, and every broken kernel, run to their end
   }
   for (const KernelFacts& facts : kKernels) {
     if (!facts.breaks) continue;
-    Problem problem = causal;
+    Problem problem = test::small_problems().front();
     problem.storage = facts.storage.front();
     const Inputs<float> inputs = test::random_inputs(problem, 1, 17);
     for (const FaultFacts& fault : kFaults) {

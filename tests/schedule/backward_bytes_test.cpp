@@ -7,6 +7,7 @@
 #include "core/schedule/tile_grid.hpp"
 #include "tests/catch.hpp"
 #include "tests/followed_walk.hpp"
+#include "tests/random_problem.hpp"
 #include "tests/small_shapes.hpp"
 #include "tests/visibility.hpp"
 
@@ -16,6 +17,7 @@ namespace {
 using test::followed_backward;
 using test::FollowedWalk;
 using test::for_every_small_shape;
+using test::visible_tiles;
 
 /// Bytes read and written of each tensor, and what crosses into the SMs, which repeats what HBM reads once.
 struct Moved {

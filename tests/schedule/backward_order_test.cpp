@@ -4,6 +4,8 @@
 #include <set>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "core/problem/operands.hpp"
 #include "core/schedule/walk.hpp"
 #include "tests/catch.hpp"

@@ -17,6 +17,7 @@ using test::followed_backward;
 using test::FollowedWalk;
 using test::for_every_small_shape;
 using test::lines_of;
+using test::visible_tiles;
 using Pair = std::pair<std::int64_t, std::int64_t>;
 
 constexpr Problem kTiny{
@@ -170,17 +171,6 @@ load Q 0 1 again
 key_gradient 0 1
 store dK 1
 )"));
-}
-
-/// The tile pairs that hold at least one visible pair.
-std::set<Pair> visible_tiles(const Problem& p, Tiling t) {
-  std::set<Pair> found;
-  for (std::int64_t row = 0; row < p.seq; ++row) {
-    for (std::int64_t key = 0; key < p.kv_seq; ++key) {
-      if (test::visible(p, row, key)) found.insert({row / t.query_rows, key / t.key_rows});
-    }
-  }
-  return found;
 }
 
 TEST_CASE("flash2 works backward once on every tile pair with a visible entry, and on no other") {

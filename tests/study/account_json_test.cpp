@@ -49,18 +49,10 @@ TEST_CASE("the input of any account repeats the run") {
     const test::Shape shape = shapes.next(40);
     const Problem& p = shape.problem;
     for (const AlgorithmFacts& facts : kAlgorithms) {
-      AccountRequest request{.algorithm = facts.algorithm,
-                             .batch = p.batch,
-                             .heads = p.heads,
-                             .kv_heads = p.kv_heads,
-                             .seq = p.seq,
-                             .kv_seq = p.kv_seq,
-                             .head_dim = p.head_dim,
-                             .dtype = p.storage,
-                             .causal = p.causal,
-                             .alignment = p.alignment,
-                             .gpu = "l4",
-                             .pattern = test::pattern_for(facts.algorithm)};
+      AccountRequest request = request_of(p);
+      request.algorithm = facts.algorithm;
+      request.gpu = "l4";
+      request.pattern = test::pattern_for(facts.algorithm);
       if (n % 2 == 0) request.tiles = {shape.tiling.query_rows, shape.tiling.key_rows};
       if (n % 3 == 0) request.shared_memory = Bytes(54321);
       const auto report = make_account(request);

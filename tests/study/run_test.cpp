@@ -117,19 +117,11 @@ TEST_CASE("what a run counts is what the closed form predicts, for any shape, al
     const Problem& p = shape.problem;
     for (const AlgorithmFacts& facts : kAlgorithms) {
       CAPTURE(facts.name, text_of(shape), n);
-      const RunReport report = ran({.account = {.algorithm = facts.algorithm,
-                                                .batch = p.batch,
-                                                .heads = p.heads,
-                                                .kv_heads = p.kv_heads,
-                                                .seq = p.seq,
-                                                .kv_seq = p.kv_seq,
-                                                .head_dim = p.head_dim,
-                                                .dtype = p.storage,
-                                                .causal = p.causal,
-                                                .alignment = p.alignment,
-                                                .tiles = {shape.tiling.query_rows, shape.tiling.key_rows},
-                                                .pattern = test::pattern_for(facts.algorithm)},
-                                    .threads = 1 + n % 4});
+      AccountRequest account = request_of(p);
+      account.algorithm = facts.algorithm;
+      account.tiles = {shape.tiling.query_rows, shape.tiling.key_rows};
+      account.pattern = test::pattern_for(facts.algorithm);
+      const RunReport report = ran({.account = account, .threads = 1 + n % 4});
       REQUIRE(report.discrepancies.empty());
       REQUIRE(report.forward.counted->hbm_total().total() > Bytes());
       REQUIRE(report.verdict == Verdict::right);

@@ -12,21 +12,15 @@ namespace flashsim {
 namespace {
 
 AccountRequest request_for(Algorithm algorithm, const test::Shape& shape) {
-  const Problem& p = shape.problem;
-  return {.algorithm = algorithm,
-          .batch = p.batch,
-          .heads = p.heads,
-          .kv_heads = p.kv_heads,
-          .seq = p.seq,
-          .kv_seq = p.kv_seq,
-          .head_dim = p.head_dim,
-          .causal = p.causal,
-          .alignment = p.alignment,
-          .tiles = {shape.tiling.query_rows, shape.tiling.key_rows},
-          .gpu = "h100",
-          .splits = algorithm == Algorithm::split_kv ? std::optional(SplitsRequest{3}) : std::nullopt,
-          .pattern = test::pattern_for(algorithm),
-          .machine = true};
+  AccountRequest request = request_of(shape.problem);
+  request.algorithm = algorithm;
+  request.dtype.reset();
+  request.tiles = {shape.tiling.query_rows, shape.tiling.key_rows};
+  request.gpu = "h100";
+  if (algorithm == Algorithm::split_kv) request.splits = SplitsRequest{3};
+  request.pattern = test::pattern_for(algorithm);
+  request.machine = true;
+  return request;
 }
 
 AccountReport account(const AccountRequest& request) {
