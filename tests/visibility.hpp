@@ -1,5 +1,5 @@
-// The causal mask spelled out for one (query, key) pair, and the tile pairs that hold such, with none of core's
-// code.
+// The causal mask spelled out for one (query, key) pair, and the tile pairs that hold such, with none of
+// core's code.
 #pragma once
 
 #include <cstdint>
