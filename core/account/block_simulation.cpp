@@ -28,6 +28,9 @@ constexpr double kFirstCode = 4e-6;
 constexpr std::int64_t kMostSteps = 10'000'000'000;
 /// Steps of a walk that can be recorded whole: some 20 bytes each.
 constexpr std::int64_t kMostStepsAtOnce = 20'000'000;
+/// Neighbouring SMs are on different sides of the L2, in an order that turns after so many of them: a number
+/// of heads that divides the SMs' would tie each head to a side (docs/machine-model.md).
+constexpr std::int64_t kSideTurns = 4;
 
 /// Numbers the tiles of all walks.
 class TileNumbers {
@@ -168,7 +171,7 @@ class Run {
   double play(const BlockProgram& program, const Beat& beat, std::int64_t walk, std::int64_t sm,
               L2Cache& cache, Result& result) {
     using Way = TileMove::Way;
-    const std::int64_t side = sm % machine_.l2_partitions;
+    const std::int64_t side = (sm + sm / kSideTurns) % machine_.l2_partitions;
     std::int64_t bytes = 0;
     std::int64_t missed = 0;
     std::int64_t added = 0;

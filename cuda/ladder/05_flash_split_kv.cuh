@@ -128,6 +128,7 @@ __device__ inline void mask_keys(Accumulators<kFragments, kGroups>& s, const Sig
 template <class T, class S>
 __global__ void __launch_bounds__(S::kThreads, S::kBlocks) attend(const __grid_constant__ Arguments args) {
   extern __shared__ __align__(1024) unsigned char shared[];
+  __shared__ float lse_of_row[S::kRows];
   constexpr int kDepth = S::kDepth, kStepKeys = S::kStepKeys, kSlots = S::kSlots;
   constexpr int kBlockKeys = S::kGroups * kStepKeys;
   const auto group = ThreadGroup<S::kGroupThreads>::of_this_thread();
@@ -268,14 +269,22 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks) attend(const __grid_c
       const std::int64_t last = min(args.sight.of(packed.query(row)), end);
       add_infinities(sum, head_v, columns, column, first_taken, last);
     }
-    const std::int64_t place = packed.place(row, walk, args.seq);
+    if (column == 0) lse_of_row[row] = lse;
     if (args.splits == 1) {
-      store_columns(static_cast<T*>(args.o) + place * columns, column, columns, sum, args.in_pieces);
-      if (column == 0) args.lse[place] = lse;
+      store_columns(static_cast<T*>(args.o) + packed.place(row, walk, args.seq) * columns, column, columns,
+                    sum, args.in_pieces);
     } else {
       store_columns(args.o_part + (part_row + row) * columns, column, columns, sum, args.in_pieces);
-      if (column == 0) args.lse_part[part_row + row] = lse;
     }
+  }
+  __syncthreads();  // L of all rows is there.
+  // Neighbouring rows go out together: a sector crosses once for each store that touches it.
+  const auto row = static_cast<int>(threadIdx.x);
+  if (row >= rows_there) return;
+  if (args.splits == 1) {
+    args.lse[packed.place(row, walk, args.seq)] = lse_of_row[row];
+  } else {
+    args.lse_part[part_row + row] = lse_of_row[row];
   }
 }
 

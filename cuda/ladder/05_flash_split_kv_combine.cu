@@ -11,122 +11,135 @@ namespace {
 constexpr int kWarps = 8;
 constexpr int kMostDepth = 256;
 
-__device__ inline float sum_of_warp(float x) {
-  for (int lanes = 16; lanes > 0; lanes /= 2) x += __shfl_xor_sync(0xffffffffU, x, lanes);
-  return x;
+/// exp(lse − reference). Whatever saw a key weighs something, so that ∞ stays ∞ however small its weight is.
+__device__ inline float weight_of_part(float lse, float reference) {
+  const float weight = expf(lse - reference);
+  return weight == 0 && lse != -INFINITY ? FLT_MIN : weight;
 }
-__device__ inline float largest_of_warp(float x) {
-  for (int lanes = 16; lanes > 0; lanes /= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffffU, x, lanes));
-  return x;
-}
+__device__ inline float reference_of(float m) { return m == -INFINITY ? 0.0F : m; }
 
-/// m and l of a row over all parts, whose L are `stride` apart; all lanes of the warp get them.
-__device__ inline OnlineRow over_parts(const float* lse, std::int64_t stride, int splits) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  const float own = lane < splits ? __ldcg(lse + lane * stride) : -INFINITY;
-  OnlineRow row{.m = own};
-#pragma unroll 1
-  for (int s = lane + 32; s < splits; s += 32) row.m = fmaxf(row.m, __ldcg(lse + s * stride));
-  row.m = largest_of_warp(row.m);
-  const float reference = row.m == -INFINITY ? 0.0F : row.m;
-  row.l = expf(own - reference);
-#pragma unroll 1
-  for (int s = lane + 32; s < splits; s += 32) row.l += expf(__ldcg(lse + s * stride) - reference);
-  row.l = sum_of_warp(row.l);
-  return row;
-}
-
-/// Parts whose O a lane loads at once.
-constexpr int kAtOnce = 4;
-
-/// kWidth columns of O of a row's parts, and their L.
+/// A warp's share of a row's parts: their m and l, and the lane's kWidth columns of their O.
 template <int kWidth>
-struct Parts {
-  Neighbours<float, kWidth> o[kAtOnce];
-  float lse[kAtOnce];
+struct Share {
+  static constexpr int kAtOnce = 4;  ///< parts whose L and O are loaded together
+  OnlineRow state;
+  Neighbours<float, kWidth> o = {};
 
-  /// Those of parts first, first + step …, which begin `stride` rows apart.
-  __device__ void load(const CombineArguments& args, std::int64_t row, std::int64_t stride, int column,
+  /// Takes parts first, first + step …, kAtOnce of them. `row` is the row of part 0 among those of all parts,
+  /// which are `stride` rows apart.
+  __device__ void take(const CombineArguments& args, std::int64_t row, std::int64_t stride, int column,
                        int first, int step) {
+    Neighbours<float, kWidth> o_part[kAtOnce];
+    float lse[kAtOnce];
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
       const int s = first + i * step;
-      const bool there = s < args.splits && column < args.head_dim;
       const std::int64_t at = row + s * stride;
-      lse[i] = there ? __ldcg(args.lse_part + at) : -INFINITY;
-      o[i] = {};
-      if (there) {
-        o[i] = *reinterpret_cast<const Neighbours<float, kWidth>*>(args.o_part + at * args.head_dim + column);
+      lse[i] = s < args.splits ? __ldcg(args.lse_part + at) : -INFINITY;
+      o_part[i] = {};
+      if (s < args.splits && column < args.head_dim) {
+        o_part[i] =
+            *reinterpret_cast<const Neighbours<float, kWidth>*>(args.o_part + at * args.head_dim + column);
       }
     }
-  }
-  __device__ void add_to(Neighbours<float, kWidth>& sum, float reference) const {
+    const float before = state.m;
+#pragma unroll
+    for (const float each : lse) state.m = fmaxf(state.m, each);
+    const float reference = reference_of(state.m);
+    scale(weight_of_part(before, reference));
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
-      float weight = expf(lse[i] - reference);
-      // Whatever saw a key weighs something, so that ∞ stays ∞ however small its weight is.
-      if (weight == 0 && lse[i] != -INFINITY) weight = FLT_MIN;
+      const float weight = weight_of_part(lse[i], reference);
+      state.l += weight;
 #pragma unroll
-      for (int x = 0; x < kWidth; ++x) sum.at[x] = fmaf(weight, o[i].at[x], sum.at[x]);
+      for (int x = 0; x < kWidth; ++x) o.at[x] = fmaf(weight, o_part[i].at[x], o.at[x]);
     }
+  }
+
+ private:
+  __device__ void scale(float factor) {
+    state.l *= factor;
+#pragma unroll
+    for (float& each : o.at) each *= factor;
+  }
+};
+
+/// What the warps of a block found of their rows.
+struct Shares {
+  float m[kWarps], l[kWarps];
+  float o[kWarps][kMostDepth];
+
+  /// Of the row whose first warp is `warp`.
+  __device__ OnlineRow whole(int warp, int warps) const {
+    OnlineRow row;
+    for (int n = warp; n < warp + warps; ++n) row.m = fmaxf(row.m, m[n]);
+    for (int n = warp; n < warp + warps; ++n) row.l += factor(n, row) * l[n];
+    return row;
+  }
+  /// Brings a warp's numbers to the maximum of its whole row.
+  __device__ float factor(int warp, const OnlineRow& row) const {
+    return weight_of_part(m[warp], reference_of(row.m));
   }
 };
 
 /// A block has kWarps warps and kWarps / warps_a_row rows. Lanes have kWidth neighbouring columns each.
 template <class T, int kWidth>
 __global__ void __launch_bounds__(32 * kWarps) combine(const __grid_constant__ CombineArguments args) {
-  __shared__ float sums[kWarps][kMostDepth];
+  __shared__ Shares shares;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int warp = static_cast<int>(threadIdx.x) / 32;
-  const int share = warp % args.warps_a_row;
-  const unsigned walk = blockIdx.x / args.blocks_a_head;
-  const std::int64_t row =
-      std::int64_t{blockIdx.x % args.blocks_a_head} * (kWarps / args.warps_a_row) + warp / args.warps_a_row;
+  const int warps = args.warps_a_row;
+  const std::int64_t walk = blockIdx.x / args.blocks_a_head;
+  const std::int64_t first_row = std::int64_t{blockIdx.x % args.blocks_a_head} * (kWarps / warps);
   const std::int64_t stride = args.seq * args.group;  // rows of a key/value head
-  const bool there = row < stride;
-  const std::int64_t first = std::int64_t{walk} * args.splits * stride + row;  // among the parts' rows
-  const std::int64_t place = PackedRows(row, args.group).place(0, walk, args.seq);
+  const int rows = static_cast<int>(min(stride - first_row, std::int64_t{kWarps / warps}));
+  const int row = warp / warps;  // of the block
+  const PackedRows packed(first_row, args.group);
   const int columns = args.head_dim;
 
-  OnlineRow whole;
-  if (there) {
+  if (row < rows) {
+    const std::int64_t of_part_0 = walk * args.splits * stride + first_row + row;
     for (int from = 0; from < columns; from += 32 * kWidth) {
       const int column = from + kWidth * lane;
-      Parts<kWidth> parts;
-      parts.load(args, first, stride, column, share,
-                 args.warps_a_row);  // on their way while m and l are found
-      if (from == 0) whole = over_parts(args.lse_part + first, stride, args.splits);
-      const float reference = whole.m == -INFINITY ? 0.0F : whole.m;
-      Neighbours<float, kWidth> sum = {};
-      parts.add_to(sum, reference);
+      Share<kWidth> share;
 #pragma unroll 1
-      for (int s = share + kAtOnce * args.warps_a_row; s < args.splits; s += kAtOnce * args.warps_a_row) {
-        parts.load(args, first, stride, column, s, args.warps_a_row);
-        parts.add_to(sum, reference);
+      for (int s = warp % warps; s < args.splits; s += share.kAtOnce * warps) {
+        share.take(args, of_part_0, stride, column, s, warps);
       }
 #pragma unroll
-      for (int x = 0; x < kWidth; ++x) sums[warp][column + x] = sum.at[x];
+      for (int x = 0; x < kWidth; ++x) shares.o[warp][column + x] = share.o.at[x];
+      if (lane == 0) {
+        shares.m[warp] = share.state.m;
+        shares.l[warp] = share.state.l;
+      }
     }
   }
-  __syncthreads();  // All shares of a row's sum are there.
-  if (!there || share != 0) return;
+  __syncthreads();  // All shares are there.
+  // L of the block's rows in one store: a sector crosses once for each store that touches it.
+  if (threadIdx.x < rows) {
+    const auto own = static_cast<int>(threadIdx.x);
+    args.lse[packed.place(own, walk, args.seq)] = logsumexp(shares.whole(own * warps, warps));
+  }
+  if (row >= rows || warp % warps != 0) return;
+  const OnlineRow whole = shares.whole(warp, warps);
   const float divisor = is_empty(whole) ? 1.0F : whole.l;
+  T* const o = static_cast<T*>(args.o) + packed.place(row, walk, args.seq) * columns;
   for (int column = kWidth * lane; column < columns; column += 32 * kWidth) {
+    Neighbours<float, kWidth> sum = {};
+    for (int n = warp; n < warp + warps; ++n) {
+      const float factor = shares.factor(n, whole);
+#pragma unroll
+      for (int x = 0; x < kWidth; ++x) sum.at[x] = fmaf(factor, shares.o[n][column + x], sum.at[x]);
+    }
     Neighbours<T, kWidth> rounded;
 #pragma unroll
-    for (int x = 0; x < kWidth; ++x) {
-      float sum = 0;
-      for (int n = 0; n < args.warps_a_row; ++n) sum += sums[warp + n][column + x];
-      rounded.at[x] = static_cast<T>(sum / divisor);
-    }
-    T* const to = static_cast<T*>(args.o) + place * columns + column;
+    for (int x = 0; x < kWidth; ++x) rounded.at[x] = static_cast<T>(sum.at[x] / divisor);
     if constexpr (kWidth == 1) {
-      *to = rounded.at[0];
+      o[column] = rounded.at[0];
     } else {
-      store_together(to, rounded);
+      store_together(o + column, rounded);
     }
   }
-  if (lane == 0) args.lse[place] = logsumexp(whole);
 }
 
 }  // namespace

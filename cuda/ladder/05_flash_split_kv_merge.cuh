@@ -10,7 +10,8 @@
 
 namespace flashsim::split_kv {
 
-/// The packed rows of a query tile: row r of it is a query of one of the group's heads (packed_heads).
+/// The packed rows of a query tile: row r of it is a query of one of the group's heads (packed_heads). It
+/// always divides, and so takes fewer registers than pieces/packed_rows.cuh.
 class PackedRows {
  public:
   __device__ PackedRows(std::int64_t first_row, unsigned group)

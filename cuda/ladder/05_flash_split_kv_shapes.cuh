@@ -31,7 +31,7 @@ template <class T>
 AttentionPlan for_depth_128(const DeviceTask& task) {
   switch (task.method.tiling.query_rows) {
     case 16: return plan<T, Shape<128, 1, 1, 4, 32, 3, 2>>(task);
-    case 32: return plan<T, Shape<128, 1, 2, 4, 16, 6, 1>>(task);
+    case 32: return plan<T, Shape<128, 1, 2, 4, 32, 4, 1>>(task);
     case 64: return plan<T, Shape<128, 2, 2, 4, 16, 6, 1>>(task);
     default: return plan<T, Shape<128, 2, 4, 2, 32, 6, 1>>(task);
   }

@@ -55,18 +55,23 @@ __device__ inline void store_rows(const T* tile, int row, int rows, const RowAt&
   }
 }
 
-/// L of the first `rows` rows of a warp, after normalise().
+/// L of the first `rows` rows of a warp, after normalise(), in one store: a sector of 32 bytes crosses once
+/// for each store that touches it, and rows begin where they will.
 template <int kFragments>
 __device__ inline void store_logsumexp(float* to, const FragmentRows<kFragments>& rows_of, int rows) {
+  static_assert(kFragments * kFragmentRows <= 32, "a lane has a row");
   const int lane = static_cast<int>(threadIdx.x) % 32;
+  float own = 0;
 #pragma unroll
   for (int f = 0; f < kFragments; ++f) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const int row = f * kFragmentRows + half * 8 + lane / 4;
-      if (lane % 4 == 0 && row < rows) to[row] = logsumexp<PowersOfTwo>(rows_of.of[f][half]);
+      const float of_eight_rows =
+          __shfl_sync(0xffffffffU, logsumexp<PowersOfTwo>(rows_of.of[f][half]), lane % 8 * 4);
+      if (lane / 8 == 2 * f + half) own = of_eight_rows;
     }
   }
+  if (lane < kFragments * kFragmentRows && lane < rows) to[lane] = own;
 }
 
 }  // namespace flashsim
