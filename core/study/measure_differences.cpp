@@ -64,6 +64,24 @@ void say_lse(const Off& off, Difference& difference) {
   difference.explained = true;
 }
 
+/// A store of part of a sector brings all of it across.
+void say_sectors(const Off& off, Difference& difference) {
+  constexpr std::int64_t kSectorBytes = 32;
+  if (!off.is(ByteFigureKind::sm_written) || off.excess() <= 0 || difference.explained) return;
+  const AccountReport& account = off.kernel.account;
+  const std::int64_t row_bytes = size_of(account.problem.accumulation());
+  const Bytes stored = account.tally().sm_of(Operand::L).written +
+                       account.tally().sm_of(Operand::L_part).written + lse_beside(account);
+  const std::int64_t rows = stored.value() / row_bytes;
+  const Bytes most(rows * (kSectorBytes - row_bytes));
+  if (off.excess() > most.value()) return;
+  difference.sentences.push_back(fmt::format(
+      "L is {} B a row, and a sector of {} B crosses whole wherever part of it is stored: up to {} more for "
+      "{} rows; the excess is {}",
+      row_bytes, kSectorBytes, size_text(most), grouped(rows), size_of_excess(off.excess())));
+  difference.explained = true;
+}
+
 void say_library_tiles(const Off& off, Difference& difference) {
   const bool reads = off.is(ByteFigureKind::sm_read) || off.is(ByteFigureKind::hbm_read);
   if (off.kernel.kernel != Kernel::standard_cublas || !reads) return;
@@ -245,8 +263,8 @@ std::optional<Difference> bytes_off(const KernelReport& kernel, const MeasureHow
   if (!share || std::fabs(*share) <= kWorthASentence) return std::nullopt;
   const Off off{kernel, how, machine, figure};
   Difference difference{.figure = std::string(figure.name()), .share = *share};
-  for (const auto rule : {say_spills, say_lse, say_library_tiles, say_warm, say_waiting, say_written_back,
-                          say_follows, say_workspace}) {
+  for (const auto rule : {say_spills, say_lse, say_sectors, say_library_tiles, say_warm, say_waiting,
+                          say_written_back, say_follows, say_workspace}) {
     rule(off, difference);
   }
   if (difference.sentences.empty()) difference.sentences.emplace_back(kUnexplained);

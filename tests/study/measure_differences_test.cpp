@@ -96,6 +96,18 @@ TEST_CASE("L beside the account of standard is told where the excess is L") {
   CHECK(m.said("sm_written_bytes") == kUnexplained + "\n");
 }
 
+TEST_CASE("writes over the model are put to L's sectors where these can be as much") {
+  // One query of 64 heads: 64 · 128 B of O, and 64 rows of L.
+  const auto one_query = [] { return Modelled(Kernel::flash_tensor, 1, 64); };
+  Modelled m = one_query();
+  m.reading("sm_written_bytes").value = 64 * (128 + 32);
+  CHECK(m.said("sm_written_bytes") ==
+        "L is 4 B a row, and a sector of 32 B crosses whole wherever part of it is stored: up to 1.75 KiB "
+        "more for 64 rows; the excess is 1.75 KiB\n");
+  m.reading("sm_written_bytes").value = 64 * (128 + 32) + 1;
+  CHECK(m.said("sm_written_bytes") == kUnexplained + "\n");
+}
+
 TEST_CASE("reads of a product by cuBLAS are put to its tiles, and those of our own kernels aren't") {
   for (const auto& [kernel, expected] :
        {std::pair{Kernel::standard_cublas, true}, {Kernel::standard, false}}) {
