@@ -24,11 +24,13 @@ constexpr double kRedrawSeconds = 0.1;
 
 constexpr const char* kClearLine = "\r\x1b[K";
 
-/// Takes the line away, then lets the signal do what it would have done.
+/// Takes the line away, then lets the signal do what it would have done. The handler goes last: a second
+/// signal may come to another thread meanwhile, and would end the program before the line is away.
 void clear_line_and_end(int signal) {
   const ssize_t ignored = ::write(STDERR_FILENO, kClearLine, std::strlen(kClearLine));
   (void)ignored;
-  ::raise(signal);  // the handler is gone already (SA_RESETHAND), and the signal comes when this returns
+  ::signal(signal, SIG_DFL);
+  ::raise(signal);  // comes when this returns
 }
 
 void clear_line_on_interrupt(bool on) {
@@ -36,7 +38,6 @@ void clear_line_on_interrupt(bool on) {
     struct sigaction now {};
     struct sigaction wanted {};
     wanted.sa_handler = on ? clear_line_and_end : SIG_DFL;
-    wanted.sa_flags = on ? static_cast<int>(SA_RESETHAND) : 0;
     // Who ignores it, as nohup does, goes on ignoring it.
     if (::sigaction(signal, nullptr, &now) == 0 && now.sa_handler != SIG_IGN) {
       ::sigaction(signal, &wanted, nullptr);
