@@ -14,7 +14,6 @@ using test::exponentials_of;
 using test::for_every_target;
 using test::kInfinite;
 using test::kNone;
-using test::kWidth;
 using test::RandomNumbers;
 using test::same;
 
