@@ -90,18 +90,27 @@ __device__ inline void copy_keys(T* tile, const T* from, int rows, int columns, 
   }
 }
 
-/// What isn't finite in a tile of V becomes 0. All threads of the group call it when the tile is there for
-/// them, and see what it left. Whether there was anything.
-template <int kKeys, int kDepth, int kThreads, class T>
-__device__ inline bool take_out(T* tile, const ThreadGroup<kThreads>& group) {
+/// What isn't finite in the elements of a tile of V that this thread copied (copy_keys) becomes 0. It calls it
+/// when they have come, and before others may read them. Whether there was anything.
+template <int kRows, int kDepth, int kThreads, class T>
+__device__ inline bool take_out(T* tile, bool in_pieces) {
+  char* const bytes = reinterpret_cast<char*>(tile);
+  const int together = in_pieces ? kPieceElements : 1;
   bool found = false;
 #pragma unroll 1
-  for (int n = group.thread(); n < kKeys * kDepth; n += kThreads) {
-    if (is_finite(tile[n])) continue;
-    tile[n] = static_cast<T>(0.0F);
-    found = true;
+  for (int n = ThreadGroup<kThreads>::thread() * together; n < kRows * kDepth; n += kThreads * together) {
+    const int column = n % kDepth;
+    T* const piece =
+        reinterpret_cast<T*>(bytes + SwizzledTile<kDepth>::offset(n / kDepth, column / kPieceElements));
+#pragma unroll 1
+    for (int x = 0; x < together; ++x) {
+      T& each = piece[column % kPieceElements + x];
+      if (is_finite(each)) continue;
+      each = static_cast<T>(0.0F);
+      found = true;
+    }
   }
-  return group.any(found);
+  return found;
 }
 
 /// Masks the scores of the step of keys from `first_key` on; the accumulators' first row is the tile's row
@@ -232,18 +241,23 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks) attend(const __grid_c
     advance();
 
     wait_for_groups<kSlots - 2>();
+    T* const v = ring + slot * S::kSlotElements;
+    if (!whole && args.sight.causal) {
+      infinities = take_out<kStepKeys, kDepth, S::kGroupThreads>(v, args.in_pieces) || infinities;
+    }
     group.barrier();  // V's piece is there for all, and nobody reads K's any more.
     if constexpr (kValuesFirst) {
       copy_next_k(free);
     } else {
       copy_next_v(free);
     }
-    T* const v = ring + slot * S::kSlotElements;
-    if (!whole && args.sight.causal) {
-      infinities = take_out<kStepKeys, kDepth>(v, group) || infinities;
-    }
     add_output<T, kDepth>(o, s, shared_address(v));
     advance();
+  }
+  // The groups pass as many barriers each: by their number compute-sanitizer tells what lies between two.
+  if (steps < (end - begin + kBlockKeys - 1) / kBlockKeys) {
+    group.barrier();
+    group.barrier();
   }
   wait_for_groups<0>();
   infinities = __syncthreads_or(static_cast<int>(infinities)) != 0;  // Nobody reads the ring any more.

@@ -25,28 +25,6 @@ struct ThreadGroup {
       asm volatile("bar.sync %0, %1;" ::"r"(number + 1), "n"(kThreads) : "memory");
     }
   }
-
-  /// A barrier that tells whether `mine` is true for any.
-  __device__ bool any(bool mine) const {
-    if constexpr (kThreads == 32) {
-      const bool any = __any_sync(0xffffffffU, static_cast<int>(mine)) != 0;
-      __syncwarp();
-      return any;
-    } else {
-      int any;
-      asm volatile(
-          "{\n"
-          ".reg .pred mine, any;\n"
-          "setp.ne.s32 mine, %1, 0;\n"
-          "bar.red.or.pred any, %2, %3, mine;\n"
-          "selp.s32 %0, 1, 0, any;\n"
-          "}"
-          : "=r"(any)
-          : "r"(static_cast<int>(mine)), "r"(number + 1), "n"(kThreads)
-          : "memory");
-      return any != 0;
-    }
-  }
 };
 
 }  // namespace flashsim
