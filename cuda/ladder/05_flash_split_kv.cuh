@@ -90,8 +90,8 @@ __device__ inline void copy_keys(T* tile, const T* from, int rows, int columns, 
   }
 }
 
-/// What isn't finite in the elements of a tile of V that this thread copied (copy_keys) becomes 0. It calls it
-/// when they have come, and before others may read them. Whether there was anything.
+/// What isn't finite in the elements of a tile of V that this thread copied (copy_keys) becomes 0. It calls
+/// it when they have come, and before others may read them. Whether there was anything.
 template <int kRows, int kDepth, int kThreads, class T>
 __device__ inline bool take_out(T* tile, bool in_pieces) {
   char* const bytes = reinterpret_cast<char*>(tile);

@@ -166,6 +166,30 @@ TEST_CASE("inputs that have broken kernels break no rung", "[.][gpu]") {
   check_small(given, {0, 0.5, 1}, {0, ln2, std::log(3.0)});
 }
 
+TEST_CASE("what isn't finite in V shows in the rows that see it, and in no other", "[.][gpu]") {
+  FLASHSIM_NEEDS_GPU();
+  for (const std::int64_t head_dim : {33, 64, 128, 200}) {
+    for (const std::int64_t seq : {3, 40, 130}) {
+      Problem problem{.batch = 1, .heads = 2, .kv_heads = 1, .seq = seq, .kv_seq = 150, .head_dim = head_dim};
+      for (const NumberType type : {NumberType::fp32, NumberType::fp16, NumberType::bf16}) {
+        problem.storage = type;
+        Inputs<float> inputs = test::stored(problem, test::random_inputs(problem, 1, 19));
+        const auto plant = [&](std::int64_t key, std::int64_t column, double value) {
+          inputs.v.data()[static_cast<std::size_t>(key * head_dim + column)] = static_cast<float>(value);
+        };
+        // Seen by the last row alone, by the last three, and by all where they are few.
+        plant(149, 0, kNaN);
+        plant(147, head_dim - 1, kInfinity);
+        plant(15, 9, -kInfinity);
+        // Both in one column: ∞ − ∞ for who sees both.
+        plant(100, head_dim / 2, kInfinity);
+        plant(148, head_dim / 2, -kInfinity);
+        for (const Kernel kernel : kernels_for(problem, type)) check_against_truth(kernel, problem, inputs);
+      }
+    }
+  }
+}
+
 TEST_CASE("float32 isn't TF32 on any rung", "[.][gpu]") {
   FLASHSIM_NEEDS_GPU();
   const float entry = 1 + 0x1p-11F;
