@@ -1,5 +1,8 @@
 #include "cuda/harness/tensor_sets.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -14,6 +17,13 @@ namespace {
 std::int64_t query_rows(const Problem& p) { return p.batch * p.heads * p.seq; }
 std::int64_t query_elements(const Problem& p) { return query_rows(p) * p.head_dim; }
 std::int64_t key_elements(const Problem& p) { return p.batch * p.kv_heads * p.kv_seq * p.head_dim; }
+
+bool all_finite(const DeviceInputs& inputs) {
+  const std::array tensors{inputs.q, inputs.k, inputs.v, inputs.d_o};
+  return std::all_of(tensors.begin(), tensors.end(), [](std::span<const float> tensor) {
+    return std::all_of(tensor.begin(), tensor.end(), [](float each) { return std::isfinite(each); });
+  });
+}
 
 /// The arguments of both passes. O and L are what a forward kernel makes and a backward kernel reads.
 RungArguments arguments_of(const DeviceTask& task, const InputSet& in, const ResultTensors& result,
@@ -81,6 +91,7 @@ InputSet::InputSet(DeviceContext& place, const DeviceTask& task, const DeviceInp
   }
   d_o.emplace(place.inputs(), task.problem.storage, query_elements(task.problem), place.stream());
   d_o->upload(from.d_o, place.stream());
+  finite = all_finite(from);
   saved.emplace(place.inputs(), task.problem, place.stream());
   saved->poison(place.stream());
   save_for_backward(place, task, *this);
@@ -105,6 +116,7 @@ void launch(DeviceContext& place, const DeviceTask& task, const InputSet& in, co
   RungArguments arguments = arguments_of(task, in, result, place.pool(), place.stream());
   arguments.traffic = traffic;
   if (out.gradients) {
+    arguments.finite = in.finite;
     arguments.d_o = in.d_o->data();
     arguments.d_q = out.gradients->d_q.data();
     arguments.d_k = out.gradients->d_k.data();

@@ -36,6 +36,7 @@ struct InputSet {
   /// dO.
   InputSet(DeviceContext& place, const DeviceTask& task, const DeviceInputs& from);
   DeviceTensor q, k, v;
+  bool finite = true;                  ///< backward: Q, K, V and dO hold neither NaN nor infinities
   std::optional<DeviceTensor> d_o;     ///< backward
   std::optional<ResultTensors> saved;  ///< backward: what the forward kernel made
 };

@@ -1,5 +1,5 @@
 // The launch of 06: deltas, gradients, conversion; deterministic: deltas, key_value_gradients,
-// query_gradient.
+// query_gradient. Where inputs hold NaN or infinities, the careful builds.
 #include <optional>
 
 #include "core/problem/mask.hpp"
@@ -57,6 +57,7 @@ template <class T>
 void launch_all(const RungArguments& args) {
   const Problem& problem = args.task.problem;
   const bool sums = !args.task.method.deterministic;
+  const bool careful = !args.finite;
   const std::int64_t heads = problem.batch * problem.heads;
   const std::int64_t kv_heads = problem.batch * problem.kv_heads;
   const auto rows = static_cast<std::size_t>(heads * problem.seq);
@@ -73,20 +74,23 @@ void launch_all(const RungArguments& args) {
   arguments.query_sum = sums ? query_sum->data() : nullptr;
   arguments.sum_tiles = static_cast<unsigned>(sum_tiles);
   launch_on(deltas_plan<T>(problem), arguments, heads, args.stream);
-  launch_on(gradients_plan<T>(problem, sums), arguments, kv_heads, args.stream);
+  launch_on(careful ? gradients_plan<T, true>(problem, sums) : gradients_plan<T, false>(problem, sums),
+            arguments, kv_heads, args.stream);
   if (sums) {
     launch_on(conversion_plan<T>(problem), arguments, kv_heads, args.stream);
   } else {
-    launch_on(query_gradient_plan<T>(problem), arguments, kv_heads, args.stream);
+    launch_on(careful ? query_gradient_plan<T, true>(problem) : query_gradient_plan<T, false>(problem),
+              arguments, kv_heads, args.stream);
   }
 }
 
+/// Of the builds for inputs that are finite.
 template <class T>
 std::vector<KernelResources> resources_in(const DeviceTask& task) {
   const Problem& problem = task.problem;
   const bool sums = !task.method.deterministic;
-  return {resources_of(deltas_plan<T>(problem)), resources_of(gradients_plan<T>(problem, sums)),
-          resources_of(sums ? conversion_plan<T>(problem) : query_gradient_plan<T>(problem))};
+  return {resources_of(deltas_plan<T>(problem)), resources_of(gradients_plan<T, false>(problem, sums)),
+          resources_of(sums ? conversion_plan<T>(problem) : query_gradient_plan<T, false>(problem))};
 }
 
 void launch_backward(const RungArguments& args) {

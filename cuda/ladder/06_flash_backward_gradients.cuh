@@ -1,11 +1,15 @@
 // dK and dV of a key tile, which stay in registers while the query tiles that see it pass by; and what the
 // tile adds to dQ. Everything is turned: a warp has the rows of Sᵀ and dPᵀ that belong to its keys, and so Pᵀ
 // and dSᵀ are the left operands of dV and dK as they stand. dQ alone needs the other warps' part of dS.
+//
+// A careful build is for inputs that hold NaN or infinities (06_flash_backward_careful.cuh).
 #pragma once
 
 #include <cstdint>
 
 #include "cuda/ladder/06_flash_backward.cuh"
+#include "cuda/ladder/06_flash_backward_careful.cuh"
+#include "cuda/ladder/06_flash_backward_kernels.hpp"
 #include "cuda/pieces/memory_sum.cuh"
 #include "cuda/pieces/tile_operands.cuh"
 #include "cuda/pieces/tile_store.cuh"
@@ -34,7 +38,7 @@ struct GradientTile {
 
 /// S of a tile to P, and dP to dS. A lane has of each fragment the keys l/4 and l/4 + 8, and the queries
 /// 2(l%4) and the next.
-template <int M, int N>
+template <bool kCareful, int M, int N>
 __device__ inline void weights(float (&s)[M][N][4], const float* lse, float exponent) {
   const int lane_query = static_cast<int>(threadIdx.x) % 4 * 2;
 #pragma unroll
@@ -44,13 +48,13 @@ __device__ inline void weights(float (&s)[M][N][4], const float* lse, float expo
     for (int m = 0; m < M; ++m) {
 #pragma unroll
       for (int x = 0; x < 4; ++x) {
-        s[m][n][x] = PowersOfTwo::power(fmaf(s[m][n][x], exponent, -(x % 2 == 0 ? l.x : l.y)));
+        s[m][n][x] = weight_of<kCareful>(s[m][n][x], exponent, x % 2 == 0 ? l.x : l.y);
       }
     }
   }
 }
 
-template <int M, int N>
+template <bool kCareful, int M, int N>
 __device__ inline void score_gradient(float (&d_p)[M][N][4], const float (&p)[M][N][4], const float* deltas) {
   const int lane_query = static_cast<int>(threadIdx.x) % 4 * 2;
 #pragma unroll
@@ -60,7 +64,7 @@ __device__ inline void score_gradient(float (&d_p)[M][N][4], const float (&p)[M]
     for (int m = 0; m < M; ++m) {
 #pragma unroll
       for (int x = 0; x < 4; ++x) {
-        d_p[m][n][x] = p[m][n][x] * (d_p[m][n][x] - (x % 2 == 0 ? d.x : d.y));
+        d_p[m][n][x] = score_gradient_of<kCareful>(p[m][n][x], d_p[m][n][x], x % 2 == 0 ? d.x : d.y);
       }
     }
   }
@@ -96,7 +100,7 @@ __device__ inline GradientBlock gradient_block(const Arguments<T>& args) {
           .query_tiles = query_tiles};
 }
 
-template <class T, class Tile, bool kSums>
+template <class T, class Tile, bool kSums, bool kCareful>
 __global__ void __launch_bounds__(Tile::kThreads) gradients(const Arguments<T> args) {
   constexpr int kDepth = Tile::kDepth;
   constexpr int kRows = Tile::kRows;
@@ -112,7 +116,11 @@ __global__ void __launch_bounds__(Tile::kThreads) gradients(const Arguments<T> a
   float* const of_rows = reinterpret_cast<float*>(d_s + 2 * kKeys * kRows);  // L and D
 
   __shared__ GradientBlock block;
-  if (threadIdx.x == 0) block = gradient_block<Tile>(args);
+  __shared__ bool k_changed;  // careful: what isn't finite was taken out of it
+  if (threadIdx.x == 0) {
+    block = gradient_block<Tile>(args);
+    if constexpr (kCareful) k_changed = false;
+  }
   __syncthreads();
   const std::int64_t& first_key = block.first_key;
   const std::int64_t& head_keys = block.head_keys;
@@ -206,7 +214,19 @@ __global__ void __launch_bounds__(Tile::kThreads) gradients(const Arguments<T> a
     }
     end_group();
     if constexpr (kSums) {
-      if (tile > first_tile) add_query_gradient(tile - 1, 1 - slot);
+      if (tile > first_tile) {
+        if constexpr (kCareful) take_out_infinities<T, kKeys, kDepth, Tile::kThreads>(k, k_changed);
+        add_query_gradient(tile - 1, 1 - slot);
+        if constexpr (kCareful) {
+          if (k_changed) {
+            __syncthreads();  // Nobody reads what is left of K any more. The scores want all of it.
+            load_keys(k, args.k);
+            end_group();
+            wait_for_groups<0>();
+            __syncthreads();
+          }
+        }
+      }
     }
     if (tile >= query_tiles) break;
 
@@ -221,7 +241,7 @@ __global__ void __launch_bounds__(Tile::kThreads) gradients(const Arguments<T> a
           shared_address(d_o + slot * kRows * kDepth) + rows16<kDepth>(part * Tile::kPart / 16);
       float s[kM][kN][4] = {};
       multiply_rows<T, kDepth>(s, rows_of_warp(k), part_q);
-      weights(s, lse + part * Tile::kPart, exponent_of_scores(args.scale));
+      weights<kCareful>(s, lse + part * Tile::kPart, exponent_of_scores(args.scale));
       if (!whole) {
         const PackedRows rows = rows_of(static_cast<int>(followed_anew(tile)));
 #pragma unroll
@@ -233,15 +253,22 @@ __global__ void __launch_bounds__(Tile::kThreads) gradients(const Arguments<T> a
 #pragma unroll
             for (int m = 0; m < kM; ++m) {
               const int key = warp * Tile::kWarpKeys + 16 * m + lane / 4;
-              if (key >= seen) s[m][n][x] = 0;
-              if (key + 8 >= seen) s[m][n][2 + x] = 0;
+              if (key >= seen) s[m][n][x] = kHidden<kCareful>;
+              if (key + 8 >= seen) s[m][n][2 + x] = kHidden<kCareful>;
             }
           }
         }
       }
       float d_p[kM][kN][4] = {};
       multiply_rows<T, kDepth>(d_p, rows_of_warp(v), part_d_o);
-      score_gradient(d_p, s, lse + kRows + part * Tile::kPart);
+      score_gradient<kCareful>(d_p, s, lse + kRows + part * Tile::kPart);
+      if constexpr (kCareful) {
+        const int of_part = (slot * kRows + part * Tile::kPart) * kDepth;
+        add_seen<kDepth>(d_v, d_o + of_part, s);
+        bool changed = false;
+        take_out_infinities<T, Tile::kPart, kDepth, Tile::kThreads>(d_o + of_part, changed);
+        take_out_infinities<T, Tile::kPart, kDepth, Tile::kThreads>(q + of_part, changed);
+      }
 
       std::uint32_t weights_t[kM][kN / 2][4];
       std::uint32_t gradient_t[kM][kN / 2][4];
@@ -283,6 +310,22 @@ __global__ void __launch_bounds__(Tile::kThreads) gradients(const Arguments<T> a
                        args.in_pieces);
     store_rows<kDepth>(d_v[m], 1.0F, v + first * kDepth, row_in(args.d_v), args.columns, args.in_pieces);
   }
+}
+
+template <class T, class Tile, bool kCareful>
+Plan<T> gradients_plan_on(const Problem& problem, bool sums) {
+  return {.name = sums ? "gradients" : "key_value_gradients",
+          .kernel = sums ? gradients<T, Tile, true, kCareful> : gradients<T, Tile, false, kCareful>,
+          .blocks = problem.batch * problem.kv_heads * tiles_of(problem.kv_seq, Tile::kKeys),
+          .threads = Tile::kThreads,
+          .dynamic_shared = Tile::kSharedBytes};
+}
+
+template <class T, bool kCareful>
+Plan<T> gradients_plan(const Problem& problem, bool sums) {
+  return problem.head_dim <= 64
+             ? gradients_plan_on<T, GradientTile<64, kTileRows, 128, 4, 32>, kCareful>(problem, sums)
+             : gradients_plan_on<T, GradientTile<128, kTileRows, 128, 8, 64>, kCareful>(problem, sums);
 }
 
 }  // namespace flashsim::flash_backward

@@ -25,10 +25,10 @@ template <class T>
 Plan<T> deltas_plan(const Problem& problem);
 template <class T>
 Plan<T> conversion_plan(const Problem& problem);
-/// `sums`: it adds to dQ's sum, too.
-template <class T>
+/// `sums`: it adds to dQ's sum, too. kCareful: what is hidden stays hidden, whatever it is.
+template <class T, bool kCareful>
 Plan<T> gradients_plan(const Problem& problem, bool sums);
-template <class T>
+template <class T, bool kCareful>
 Plan<T> query_gradient_plan(const Problem& problem);
 
 }  // namespace flashsim::flash_backward

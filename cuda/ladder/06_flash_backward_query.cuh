@@ -1,10 +1,14 @@
 // dQ of a query tile, summed in registers while the keys pass by, so that the same input gives the same bits.
 // It costs S, P and dP once more. A warp has 16 queries, and its dS never leaves its registers.
+//
+// A careful build is for inputs that hold NaN or infinities (06_flash_backward_careful.cuh).
 #pragma once
 
 #include <cstdint>
 
 #include "cuda/ladder/06_flash_backward.cuh"
+#include "cuda/ladder/06_flash_backward_careful.cuh"
+#include "cuda/ladder/06_flash_backward_kernels.hpp"
 #include "cuda/pieces/tile_operands.cuh"
 #include "cuda/pieces/tile_store.cuh"
 
@@ -18,7 +22,7 @@ struct QueryTile {
   static constexpr int kSharedBytes = 2 * kDepth * (2 * kRows + 4 * kPart);  ///< Q, dO, two of K and of V
 };
 
-template <class T, class Tile>
+template <class T, class Tile, bool kCareful>
 __global__ void __launch_bounds__(Tile::kThreads) query_gradient(const Arguments<T> args) {
   constexpr int kDepth = Tile::kDepth;
   constexpr int kRows = Tile::kRows;
@@ -104,7 +108,7 @@ __global__ void __launch_bounds__(Tile::kThreads) query_gradient(const Arguments
 #pragma unroll
     for (auto& fragment : s[0]) {
 #pragma unroll
-      for (int x = 0; x < 4; ++x) fragment[x] = PowersOfTwo::power(fmaf(fragment[x], exponent, -lse[x / 2]));
+      for (int x = 0; x < 4; ++x) fragment[x] = weight_of<kCareful>(fragment[x], exponent, lse[x / 2]);
     }
     if (first_key + kPart > visible_to(rows.first)) {
 #pragma unroll
@@ -114,8 +118,8 @@ __global__ void __launch_bounds__(Tile::kThreads) query_gradient(const Arguments
 #pragma unroll
         for (int n = 0; n < kPart / 8; ++n) {
           const int key = 8 * n + lane % 4 * 2;
-          if (key >= seen) s[0][n][2 * half] = 0;
-          if (key + 1 >= seen) s[0][n][2 * half + 1] = 0;
+          if (key >= seen) s[0][n][2 * half] = kHidden<kCareful>;
+          if (key + 1 >= seen) s[0][n][2 * half + 1] = kHidden<kCareful>;
         }
       }
     }
@@ -124,7 +128,13 @@ __global__ void __launch_bounds__(Tile::kThreads) query_gradient(const Arguments
 #pragma unroll
     for (int n = 0; n < kPart / 8; ++n) {
 #pragma unroll
-      for (int x = 0; x < 4; ++x) d_p[0][n][x] = s[0][n][x] * (d_p[0][n][x] - delta[x / 2]);
+      for (int x = 0; x < 4; ++x) {
+        d_p[0][n][x] = score_gradient_of<kCareful>(s[0][n][x], d_p[0][n][x], delta[x / 2]);
+      }
+    }
+    if constexpr (kCareful) {
+      bool changed = false;
+      take_out_infinities<T, kPart, kDepth, Tile::kThreads>(k + slot * kPart * kDepth, changed);
     }
     std::uint32_t d_s[1][kPart / 16][4];
     round_to_operand<T>(d_s, d_p);
@@ -138,6 +148,22 @@ __global__ void __launch_bounds__(Tile::kThreads) query_gradient(const Arguments
     return at.query < args.seq ? args.d_q + (head_rows + at.place) * args.columns : nullptr;
   };
   store_rows<kDepth>(d_q[0], args.scale, q + warp * 16 * kDepth, row_at, args.columns, args.in_pieces);
+}
+
+template <class T, class Tile, bool kCareful>
+Plan<T> query_gradient_plan_on(const Problem& problem) {
+  return {.name = "query_gradient",
+          .kernel = query_gradient<T, Tile, kCareful>,
+          .blocks = query_tiles(problem),
+          .threads = Tile::kThreads,
+          .dynamic_shared = Tile::kSharedBytes};
+}
+
+template <class T, bool kCareful>
+Plan<T> query_gradient_plan(const Problem& problem) {
+  return problem.head_dim <= 64
+             ? query_gradient_plan_on<T, QueryTile<64, kTileRows, 128, 64>, kCareful>(problem)
+             : query_gradient_plan_on<T, QueryTile<128, kTileRows, 128, 64>, kCareful>(problem);
 }
 
 }  // namespace flashsim::flash_backward

@@ -31,7 +31,8 @@ struct RungArguments {
   void* d_q = nullptr;        ///< [B, H, N, d]
   void* d_k = nullptr;        ///< [B, Hkv, Nkv, d]
   void* d_v = nullptr;
-  MemoryPool& pool;  ///< intermediate tensors come from here
+  bool finite = true;  ///< what it is given holds neither NaN nor infinities; for the backward pass alone
+  MemoryPool& pool;    ///< intermediate tensors come from here
   cudaStream_t stream = nullptr;
   OwnTraffic* traffic = nullptr;  ///< on the device; where given, the build that counts itself runs
 };

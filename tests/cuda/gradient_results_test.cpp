@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/attention/verification.hpp"
+#include "core/problem/mask.hpp"
 #include "tests/catch.hpp"
 #include "tests/cuda/on_device.hpp"
 #include "tests/golden_cases.hpp"
@@ -15,7 +16,9 @@
 namespace flashsim {
 namespace {
 
-constexpr VerificationBudget kEveryRow{.products = std::numeric_limits<double>::infinity()};
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+constexpr VerificationBudget kEveryRow{.products = kInfinity};
 
 bool all_zero(const Tensor4<float>& tensor) {
   return std::all_of(tensor.data().begin(), tensor.data().end(), [](float each) { return each == 0; });
@@ -115,6 +118,60 @@ TEST_CASE("rows that see nothing and keys that nobody sees have gradients of zer
       CHECK(all_zero(made.gradients->dq));
       CHECK(all_zero(made.gradients->dk));
       CHECK(all_zero(made.gradients->dv));
+    }
+  }
+}
+
+/// dK, dV and dQ where one element of Q, K, V or dO is `value`: the one that fewest see of its tensor.
+void check_with(float value, const Problem& problem, const Inputs<float>& inputs, const Tensor4<float>& d_o) {
+  for (const Kernel kernel : test::kernels_for(problem, problem.storage, Pass::backward)) {
+    // Query 0 doesn't see the last keys, and key 149 is seen by the last query alone.
+    Inputs<float> changed = inputs;
+    changed.q.matrix(0, 0)(0, 5) = value;
+    check_gradients(kernel, problem, changed, d_o);
+    changed = inputs;
+    changed.k.matrix(0, 0)(149, 6) = value;
+    check_gradients(kernel, problem, changed, d_o);
+    changed = inputs;
+    changed.v.matrix(0, 0)(149, 7) = value;
+    check_gradients(kernel, problem, changed, d_o);
+    Tensor4<float> changed_d_o = d_o;
+    changed_d_o.matrix(0, 0)(0, 8) = value;
+    if (std::isnan(value)) {
+      check_gradients(kernel, problem, inputs, changed_d_o);
+      continue;
+    }
+    // The D of the truth is Σ P dP, of ∞ and −∞, and that of a kernel Σ dO O, of one of them: where dK is ∞
+    // or NaN, they may differ.
+    for (const Method& method : test::methods_of(kernel, problem)) {
+      INFO(test::text_of(kernel, problem, method));
+      const DeviceTask task = test::task_of(kernel, problem, method);
+      const DeviceExecution made = test::gradients_on_gpu(task, inputs, changed_d_o);
+      const GradientVerification verification = verify_gradients<float>(
+          method.algorithm, problem, method.tiling, {}, inputs, changed_d_o, *made.gradients, kEveryRow, 2);
+      CHECK(verification.dq.agrees());
+      CHECK(verification.dv.agrees());
+      for (std::int64_t key = visible_keys(problem, 0); key < problem.kv_seq; ++key) {
+        CHECK(std::isfinite(made.gradients->dk.matrix(0, 0)(key, 0)));
+      }
+    }
+  }
+}
+
+TEST_CASE("what isn't finite shows in the gradients of what it is seen with, and in no other", "[.][gpu]") {
+  FLASHSIM_NEEDS_GPU();
+  for (const std::int64_t head_dim : {33, 64, 128}) {
+    for (const std::int64_t seq : {3, 130}) {
+      Problem problem{.batch = 1, .heads = 2, .kv_heads = 1, .seq = seq, .kv_seq = 150, .head_dim = head_dim};
+      for (const NumberType type : {NumberType::fp16, NumberType::bf16}) {
+        problem.storage = type;
+        const Inputs<float> inputs = test::random_inputs(problem, 1, 21);
+        const Tensor4<float> d_o = test::random_gradient(problem, 1, 22);
+        for (const float value : {kNaN, kInfinity, -kInfinity}) {
+          INFO("one element is " << value);
+          check_with(value, problem, inputs, d_o);
+        }
+      }
     }
   }
 }
