@@ -254,7 +254,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks) attend(const __grid_c
     add_output<T, kDepth>(o, s, shared_address(v));
     advance();
   }
-  // The groups pass as many barriers each: by their number compute-sanitizer tells what lies between two.
+  // Every group passes the same number of barriers: compute-sanitizer --tool racecheck takes it for the time.
   if (steps < (end - begin + kBlockKeys - 1) / kBlockKeys) {
     group.barrier();
     group.barrier();

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <vector>
 
 #include "core/attention/verification.hpp"
 #include "core/problem/mask.hpp"
+#include "tests/attention/ways.hpp"
 #include "tests/catch.hpp"
 #include "tests/cuda/on_device.hpp"
 #include "tests/golden_cases.hpp"
@@ -16,8 +16,9 @@
 namespace flashsim {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+using test::kInfinity;
+using test::kNaN;
+
 constexpr VerificationBudget kEveryRow{.products = kInfinity};
 
 bool all_zero(const Tensor4<float>& tensor) {
@@ -122,7 +123,8 @@ TEST_CASE("rows that see nothing and keys that nobody sees have gradients of zer
   }
 }
 
-/// dK, dV and dQ where one element of Q, K, V or dO is `value`: the one that fewest see of its tensor.
+/// The gradients where one element of Q, K, V or dO is `value`: of a query and a key that don't see each
+/// other.
 void check_with(float value, const Problem& problem, const Inputs<float>& inputs, const Tensor4<float>& d_o) {
   for (const Kernel kernel : test::kernels_for(problem, problem.storage, Pass::backward)) {
     // Query 0 doesn't see the last keys, and key 149 is seen by the last query alone.
@@ -167,9 +169,9 @@ TEST_CASE("what isn't finite shows in the gradients of what it is seen with, and
         problem.storage = type;
         const Inputs<float> inputs = test::random_inputs(problem, 1, 21);
         const Tensor4<float> d_o = test::random_gradient(problem, 1, 22);
-        for (const float value : {kNaN, kInfinity, -kInfinity}) {
+        for (const double value : {kNaN, kInfinity, -kInfinity}) {
           INFO("one element is " << value);
-          check_with(value, problem, inputs, d_o);
+          check_with(static_cast<float>(value), problem, inputs, d_o);
         }
       }
     }

@@ -177,7 +177,7 @@ TEST_CASE("what isn't finite in V shows in the rows that see it, and in no other
         const auto plant = [&](std::int64_t key, std::int64_t column, double value) {
           inputs.v.data()[static_cast<std::size_t>(key * head_dim + column)] = static_cast<float>(value);
         };
-        // Seen by the last row alone, by the last three, and by all where they are few.
+        // Seen by the last row alone, by the last three, and by all.
         plant(149, 0, kNaN);
         plant(147, head_dim - 1, kInfinity);
         plant(15, 9, -kInfinity);
